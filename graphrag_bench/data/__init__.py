@@ -1,0 +1,1 @@
+"""Documents, questions and gold; the loaders that read them."""

@@ -1,0 +1,1 @@
+"""The Embedder protocol, its backends, and the memory in front of them."""

@@ -1,0 +1,1 @@
+"""From answers to numbers: records, metrics, intervals, scores."""

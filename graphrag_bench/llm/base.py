@@ -54,6 +54,7 @@ class Reply:
     retries: int = 0
     cached: bool = False
     failure: Failure | None = None
+    truncated: bool = False  # cut at max_tokens, and usable all the same (JSON was closed after its last whole item)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Dataset loaders, one file each."""

@@ -1,0 +1,200 @@
+"""Compose one cell's configuration: pages by Hydra, then the typed overrides, each checked against what it sets."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from graphrag_bench.config import sources
+from graphrag_bench.config.overrides import Cell, Override
+from graphrag_bench.config.schema import GROUPS, PLAIN_GROUPS, RUN, SELECTORS, settings_faults
+from graphrag_bench.config.sources import Sources
+from graphrag_bench.errors import UserError
+from graphrag_bench.registry import REGISTRY, Setting, nearest
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A cell's configuration as plain data.
+
+    ``faults`` are all that is wrong with it, method page apart (the planner checks that); ``unused`` maps each override
+    this cell has no use for to the fault it is, unless another cell of the sweep uses it.
+    """
+
+    config: dict[str, Any]
+    sources: Sources
+    faults: list[UserError] = field(default_factory=list)
+    unused: dict[str, UserError] = field(default_factory=dict)
+    choices: dict[str, str] = field(default_factory=dict)
+
+
+def compose(cell: Cell) -> Composed:
+    """Compose one cell; faults of single settings are collected, what makes composing impossible is raised."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    chosen = {item.key: str(item.value) for item in cell if item.is_group}
+    choices = {**_defaults(), **chosen}
+    required = _requires(choices["method"])
+    for group, name in required.items():
+        if group not in chosen:
+            choices[group] = name
+    for group, name in choices.items():
+        sources.page(group, name)
+    cfg = _hydra(choices)
+    values = sorted((item for item in cell if not item.is_group), key=lambda item: not _selects(item.key))
+    where = Sources(choices, {item.key: item.text for item in values})
+    unused: dict[str, UserError] = {}
+    for item in values:
+        fault = _accepts(item, OmegaConf.to_container(cfg, resolve=False))
+        if fault is not None:
+            unused[item.text] = fault
+        elif item.delete:
+            _delete(cfg, item.key)
+        else:
+            _update(cfg, item)
+    try:
+        config = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        key = error.full_key or ""
+        raise UserError(f"{where.locate(*key.split('.'))}: the setting {key} has no usable value ({str(error).splitlines()[0]}).",
+                        f"Give {key}=… on the command line or in the page.") from error
+    assert isinstance(config, dict)
+    plain: dict[str, Any] = {str(key): value for key, value in config.items()}
+    return Composed(plain, where, _faults(plain, where), unused, choices)
+
+
+def _hydra(choices: Mapping[str, str]) -> Any:
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    own, *outside = sources.roots()
+    path = [f"hydra.searchpath=[{','.join(f'file://{folder}' for folder in outside)}]"] if outside else []
+    try:
+        GlobalHydra.instance().clear()  # a notebook may have left an initialised Hydra behind
+        with initialize_config_dir(str(own), version_base="1.3"):
+            cfg = hydra_compose("config", overrides=[*path, *(f"{group}={name}" for group, name in choices.items())])
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(f"The pages cannot be composed: {str(error).splitlines()[0]}", "Mend the page it names.") from error
+    OmegaConf.set_struct(cfg, False)
+    return cfg
+
+
+def _defaults() -> dict[str, str]:
+    listed = sources.read_page(sources.roots()[0] / "config.yaml")["defaults"]
+    return {group: name for entry in listed if isinstance(entry, dict) for group, name in entry.items()}
+
+
+def _requires(method: str) -> dict[str, str]:
+    for path in sources.lineage("method", method):  # nearest first: a page's own wish stands above its parent's
+        if wish := sources.read_page(path).get("requires"):
+            unknown = [group for group in wish if group not in GROUPS]
+            if unknown:
+                raise UserError(f"{sources.shown(path)}:{sources.lines(path)[('requires',)]}: requires names the group "
+                                f"{unknown[0]!r}, which does not exist.", nearest(unknown[0], GROUPS))
+            return {str(group): str(name) for group, name in wish.items()}
+    return {}
+
+
+def _selects(key: str) -> bool:
+    group, _, name = key.partition(".")
+    return (group in SELECTORS and SELECTORS[group][0] == name) or key == "graph.extractor"
+
+
+def _update(cfg: Any, item: Override) -> None:
+    from omegaconf import OmegaConf
+
+    OmegaConf.update(cfg, item.key, item.value, merge=False, force_add=True)
+
+
+def _delete(cfg: Any, key: str) -> None:
+    *parents, last = key.split(".")
+    node = cfg
+    for part in parents:
+        node = node[part]
+    del node[last]
+
+
+def group_settings(group: str, values: Mapping[str, Any]) -> tuple[dict[str, Setting], str]:
+    """Return what a group may set, given its selectors, and who takes it; raise UserError for an unknown component."""
+    if group in PLAIN_GROUPS:
+        return PLAIN_GROUPS[group], group
+    selector, kind = SELECTORS[group]
+    name = values.get(selector)
+    own = {selector: Setting(selector, str | None if group == "graph" else str, None)}
+    if name is None:
+        return own, f"a run without {group}"
+    component = REGISTRY.get(kind, str(name))
+    settings = {**own, **component.settings}
+    owner = f"{kind} {name}"
+    if group == "graph":
+        settings["extractor"] = Setting("extractor", str | None, None)
+        if values.get("extractor"):
+            extractor = REGISTRY.get("extractor", str(values["extractor"]))
+            settings = {**settings, **extractor.settings}
+            owner += f" with extractor {extractor.name}"
+    return settings, owner
+
+
+def _accepts(item: Override, config: Any) -> UserError | None:
+    """Return why this cell has no use for an override, or None."""
+    group, *rest = item.key.split(".")
+    where = f"on the command line, {item.text}"
+    if not rest:
+        if group in RUN:
+            return None
+        return UserError(f"{where}: there is no setting called {group!r}.", nearest(group, [*RUN, *GROUPS, "experiment"]))
+    if group == "method":
+        return _method_accepts(rest, config.get("method", {}), where)
+    if group not in GROUPS:
+        return UserError(f"{where}: there is no group called {group!r}.", nearest(group, GROUPS))
+    settings, owner = group_settings(group, config.get(group, {}))
+    if rest[0] in settings:
+        return None
+    return UserError(f"{where}: {owner} has no setting {rest[0]!r}.", nearest(rest[0], settings))
+
+
+def _method_accepts(rest: Sequence[str], page: Mapping[str, Any], where: str) -> UserError | None:
+    """A step, converter or section must be on the page; what it may set is the planner's to check, by its signature."""
+    field, *inner = rest
+    name = page.get("name", "the method")
+    if field in ("question", "retrieve", "context") and inner:
+        known = page.get(field) or {}
+        if inner[0] not in known:
+            return UserError(f"{where}: {name} has nothing called {inner[0]!r} under {field}.", nearest(inner[0], known))
+        if field == "retrieve" and len(inner) > 1:
+            return _step_accepts(inner[0], inner[1], known[inner[0]], where)
+        return None
+    if field == "answer" and inner:
+        answer = page.get("answer") or {}
+        generator = REGISTRY.get("generator", str(answer.get("generator")))
+        if inner[0] not in {"generator", *generator.settings}:
+            return UserError(f"{where}: generator {generator.name} has no setting {inner[0]!r}.", nearest(inner[0], generator.settings))
+        return None
+    fields = ("name", "source", "top_k", "question", "retrieve", "context", "answer", *page)
+    return None if field in fields else UserError(f"{where}: a method has no setting {field!r}.", nearest(field, fields))
+
+
+def _step_accepts(step: str, name: str, values: Mapping[str, Any], where: str) -> UserError | None:
+    operator = REGISTRY.get("operator", str(values.get("operator")))
+    known = {"operator", "join", *operator.settings, *(port.name for port in operator.ports)}
+    if name in known:
+        return None
+    return UserError(f"{where}: step {step} ({operator.name}) has no setting {name!r}.", nearest(name, known))
+
+
+def _faults(config: Mapping[str, Any], where: Sources) -> list[UserError]:
+    own = {key: value for key, value in config.items() if key not in GROUPS}
+    faults = settings_faults(own, RUN, where.locate, (), "a run")
+    for group in (*SELECTORS, *PLAIN_GROUPS):
+        values = config.get(group) or {}
+        try:
+            settings, owner = group_settings(group, values)
+        except UserError as error:
+            faults.append(UserError(f"{where.locate(group, SELECTORS[group][0])}: {error.problem}", error.fix))
+            continue
+        faults.extend(settings_faults(values, settings, where.locate, (group,), owner))
+    return faults

@@ -1,0 +1,112 @@
+"""Overrides as typed on the command line, in Hydra's grammar, and their expansion into the cells of a sweep."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphrag_bench.config import sources
+from graphrag_bench.config.schema import GROUPS
+from graphrag_bench.errors import UserError
+
+
+@dataclass(frozen=True)
+class Override:
+    """One ``key=value``. ``text`` is as typed; ``delete`` is Hydra's ``~key``."""
+
+    key: str
+    value: Any
+    text: str
+    delete: bool = False
+
+    @property
+    def is_group(self) -> bool:
+        """Whether it chooses a page of a group."""
+        return self.key in GROUPS
+
+
+Cell = tuple[Override, ...]
+
+
+def parse(texts: Sequence[str]) -> list[list[Override]]:
+    """Return for each text its alternatives: one, or several where it lists choices (``a=1,2``)."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    parser = OverridesParser.create()
+    out = []
+    for text in texts:
+        try:
+            parsed = parser.parse_override(text)
+        except HydraException as error:
+            reason = str(error).split("\n")[0].rstrip(".")
+            raise UserError(f"The override {text!r} cannot be read: {reason}.", "Write key=value; quote what has spaces.") from error
+        key = parsed.key_or_group
+        if not key:
+            raise UserError(f"The override {text!r} has no key.", "Write key=value.")
+        if parsed.is_delete():
+            out.append([Override(key, None, text, delete=True)])
+        elif parsed.is_sweep_override():
+            out.append([_single(parser, key, value) for value in parsed.sweep_string_iterator()])
+        else:
+            out.append([Override(key, _value(parsed), text)])
+    return out
+
+
+def _single(parser: Any, key: str, value: str) -> Override:
+    text = f"{key}={value}"
+    return Override(key, _value(parser.parse_override(text)), text)
+
+
+def _value(parsed: Any) -> Any:
+    from hydra.core.override_parser.types import QuotedString
+
+    value = parsed.value()
+    return value.text if isinstance(value, QuotedString) else value
+
+
+def expand(texts: Sequence[str], multirun: bool) -> tuple[list[Cell], list[str]]:
+    """Return the cells of a run and the keys that differ between them.
+
+    ``experiment=NAME`` brings in a page with ``overrides:`` (a list) and ``sweep:`` (a mapping of lists); what is typed
+    stands above it. Commas make a sweep with ``-m`` only, so that a slip is not a bill.
+    """
+    typed = parse(texts)
+    names = [options for options in typed if options[0].key == "experiment"]
+    typed = [options for options in typed if options[0].key != "experiment"]
+    base: dict[str, list[Override]] = {}
+    for options in names:
+        for option in options:
+            if len(options) > 1:
+                raise UserError("One experiment at a time.", "Run the command once for each.")
+            multirun = True
+            for overrides in _experiment(str(option.value)):
+                base[overrides[0].key] = overrides
+    for options in typed:
+        if len(options) > 1 and not multirun:
+            listed = ",".join(str(option.value) for option in options)
+            raise UserError(f"{options[0].key}={listed} lists several values.",
+                            f"Add -m to run them all, or quote the value: '{options[0].key}=\"{listed}\"'.")
+        base[options[0].key] = options
+    swept = [key for key, options in base.items() if len(options) > 1]
+    return [tuple(cell) for cell in itertools.product(*base.values())], swept
+
+
+def _experiment(name: str) -> list[list[Override]]:
+    path = sources.page("experiment", name)
+    page = sources.read_page(path)
+    unknown = page.keys() - {"description", "overrides", "sweep"}
+    if unknown:
+        raise UserError(f"{sources.shown(path)}: an experiment has description, overrides and sweep, not {sorted(unknown)[0]!r}.",
+                        "Move settings into overrides.")
+    fixed = page.get("overrides") or []
+    sweep = page.get("sweep") or {}
+    if not isinstance(fixed, list) or not isinstance(sweep, dict):
+        raise UserError(f"{sources.shown(path)}: overrides is a list of key=value, sweep a mapping of lists.", "Mend the page.")
+    parsed = parse([str(text) for text in fixed])
+    for key, values in sweep.items():
+        if not isinstance(values, list) or not values:
+            raise UserError(f"{sources.shown(path)}:{sources.lines(path)[('sweep', key)]}: {key} wants a list of values.",
+                            f"Write {key}: [one, two].")
+        parsed.append([options[0] for options in parse([f"{key}={value}" for value in values])])
+    return parsed

@@ -1,0 +1,133 @@
+"""What a run may set: the run's own fields, and checks of any mapping of settings against the types a component declares."""
+
+import typing
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Literal
+
+from graphrag_bench.errors import UserError
+from graphrag_bench.registry import REQUIRED, Setting, nearest
+
+Locate = Callable[..., str]  # (path parts) -> "conf/method/x.yaml:7", for the start of a sentence
+
+GROUPS = ("method", "dataset", "chunking", "graph", "index", "embedder", "llm", "evaluation", "execution", "logging")
+# group -> (the key that names the component, the component's kind)
+SELECTORS = {
+    "dataset": ("loader", "dataset"),
+    "chunking": ("chunker", "chunker"),
+    "graph": ("builder", "builder"),
+    "embedder": ("backend", "embedder"),
+    "llm": ("backend", "chat_model"),
+}
+STAGES = ("graph", "index", "retrieval", "answer", "score")
+
+
+def _fields(**fields: tuple[Any, Any, bool]) -> dict[str, Setting]:
+    return {name: Setting(name, kind, default, inert) for name, (kind, default, inert) in fields.items()}
+
+
+# name=(type, default, inert). "Inert" says that the field cannot change an answer or a score; a test wants every field of
+# config.yaml and of the groups below classed here.
+RUN = _fields(
+    output=(str, "runs", True),
+    until=(Literal["graph", "index", "retrieval", "answer", "score"], "score", False),
+    limit=(int | None, None, False),
+    batch_size=(int, 64, True),
+    seed=(int, 0, False),
+    retrieval_depth=(int, 20, False),
+)
+INDEX = _fields(k1=(float, 1.5, False), b=(float, 0.75, False))
+EXECUTION = _fields(
+    concurrency=(int, 8, True),
+    attempts=(int, 5, True),
+    requests_per_minute=(int | None, None, True),
+    tokens_per_minute=(int | None, None, True),
+    budget_tokens=(int | None, None, True),
+    budget_money=(float | None, None, True),
+    retry_failed=(bool, False, True),
+    redo=(bool, False, True),
+    min_parse_rate=(float, 0.5, True),
+    min_entities=(float, 0.5, True),
+)
+LOGGING = _fields(display=(Literal["auto", "live", "plain", "none"], "auto", True))
+EVALUATION = _fields(
+    metrics=(list[str], REQUIRED, False),
+    ks=(list[int], REQUIRED, False),
+    bootstrap=(int, 2000, False),
+    interval=(float, 0.95, False),
+)
+PLAIN_GROUPS = {"index": INDEX, "execution": EXECUTION, "logging": LOGGING, "evaluation": EVALUATION}
+_POSITIVE = {"limit", "batch_size", "retrieval_depth", "top_k", "concurrency", "attempts", "budget_tokens", "bootstrap",
+             "max_tokens", "requests_per_minute", "tokens_per_minute", "tokens", "size"}
+
+
+@lru_cache(maxsize=512)
+def _adapter(annotation: Any) -> Any:
+    from pydantic import ConfigDict, TypeAdapter
+
+    return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
+
+
+def type_name(annotation: Any) -> str:
+    """Return a type as a person would write it."""
+    if annotation is type(None):
+        return "null"
+    if typing.get_origin(annotation) is Literal:
+        return " | ".join(str(value) for value in typing.get_args(annotation))
+    arguments = typing.get_args(annotation)
+    if arguments and typing.get_origin(annotation) not in (list, tuple, dict):
+        return " | ".join(type_name(part) for part in arguments)
+    return str(annotation).replace("typing.", "") if arguments else getattr(annotation, "__name__", str(annotation))
+
+
+def value_fault(value: Any, setting: Setting, where: str, owner: str) -> UserError | None:
+    """Return what is wrong with one value, or None."""
+    from pydantic import ValidationError
+
+    name = setting.name
+    try:
+        _adapter(setting.annotation).validate_python(value, strict=not isinstance(value, list))
+    except ValidationError:
+        return UserError(f"{where}: {owner} wants {name} as {type_name(setting.annotation)}, and found {value!r}.",
+                         _suggest(value, setting))
+    if name in _POSITIVE and isinstance(value, int) and value < 1:
+        return UserError(f"{where}: {owner} wants {name} to be at least 1, and found {value}.", f"Write {name}: 1 or more.")
+    return None
+
+
+def _suggest(value: Any, setting: Setting) -> str:
+    choices = [choice for part in (setting.annotation, *typing.get_args(setting.annotation))
+               if typing.get_origin(part) is Literal for choice in typing.get_args(part)]
+    if choices:
+        return nearest(str(value), [str(choice) for choice in choices])
+    return f"The default is {setting.default!r}." if setting.default is not REQUIRED else "Give a value of that type."
+
+
+def settings_faults(
+    values: Mapping[str, Any], settings: Mapping[str, Setting], locate: Locate, path: tuple[str, ...], owner: str
+) -> list[UserError]:
+    """Return every fault of a mapping of settings: unknown names, wrong types, missing ones.
+
+    Args:
+        values: what was written.
+        settings: what may be written.
+        locate: says where a path of keys stands.
+        path: where ``values`` hangs in the configuration.
+        owner: who takes the settings, for the sentence.
+    """
+    faults: list[UserError] = []
+    for name, value in values.items():
+        if name not in settings:
+            faults.append(UserError(f"{locate(*path, name)}: {owner} has no setting {name!r}.", nearest(name, settings)))
+        elif fault := value_fault(value, settings[name], locate(*path, name), owner):
+            faults.append(fault)
+    for name, setting in settings.items():
+        if setting.default is REQUIRED and name not in values:
+            faults.append(UserError(f"{locate(*path)}: {owner} needs the setting {name}.",
+                                    f"Give {'.'.join((*path, name))}=… ({type_name(setting.annotation)})."))
+    return faults
+
+
+def filled(values: Mapping[str, Any], settings: Mapping[str, Setting]) -> dict[str, Any]:
+    """Return the settings with defaults for what was not written, in the order they are declared."""
+    return {name: values.get(name, setting.default) for name, setting in settings.items()}

@@ -1,0 +1,75 @@
+"""Direct answering: one prompt a question, the context first since it is what questions can share."""
+
+import re
+
+from graphrag_bench.evaluation.refusal import is_refusal
+from graphrag_bench.generation.answers import Answer, Answers, Contexts
+from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
+from graphrag_bench.pipeline.values import Questions
+from graphrag_bench.prompts import prompt, prompt_hash
+from graphrag_bench.registry import register
+
+_HERE = "graphrag_bench.generation"
+_MARKED = re.compile(r"answer\s*[:：]\s*\**\s*(.+)", re.IGNORECASE | re.DOTALL)
+PROMPTS = prompt_hash(_HERE, "system", "system_context", "short", "free", "reasoning", "reasoning_short", "reasoning_free", "refuse")
+
+
+@register("generator", "direct", prompts=PROMPTS)
+async def direct(
+    questions: Questions,
+    contexts: Contexts,
+    model: ChatModel,
+    *,
+    short_answer: bool = True,
+    reasoning: bool = False,
+    may_refuse: bool = False,
+    max_tokens: int = 256,
+) -> Answers:
+    """Ask each question over its context, in one call.
+
+    Args:
+        questions: the batch.
+        contexts: one a question; an empty text where a method retrieves nothing.
+        model: who answers.
+        short_answer: ask for a few words, so that exact match and F1 mean something.
+        reasoning: ask for a few steps of thought first; the answer is what follows the last "Answer:".
+        may_refuse: allow "unanswerable".
+        max_tokens: room for the reply.
+    """
+    task = instruction(short_answer=short_answer, reasoning=reasoning, may_refuse=may_refuse)
+    rows = [row for row in range(len(questions)) if row not in questions.failed]
+    replies = await model.ask_all([
+        Request(turns(questions.texts[row], contexts[row].text, task), max_tokens, "answer", "answer", questions.ids[row])
+        for row in rows
+    ])
+    asked = dict(zip(rows, replies, strict=True))
+    return tuple(
+        _answer(questions.ids[row], asked[row], reasoning, contexts[row].cut) if row in asked
+        else Answer(questions.ids[row], "failed", None, questions.failed[row])
+        for row in range(len(questions))
+    )
+
+
+def instruction(*, short_answer: bool, reasoning: bool, may_refuse: bool) -> str:
+    """Return what the model is told to do with the question."""
+    parts = [prompt(_HERE, "short" if short_answer else "free")]
+    if reasoning:
+        parts = [f"{prompt(_HERE, 'reasoning')} {prompt(_HERE, 'reasoning_short' if short_answer else 'reasoning_free')}"]
+    return " ".join(parts + ([prompt(_HERE, "refuse")] if may_refuse else []))
+
+
+def turns(question: str, context: str, task: str) -> tuple[Message, ...]:
+    """Return the chat turns of one question."""
+    shown = f"Passages:\n{context}\n\n" if context else ""
+    system = prompt(_HERE, "system_context" if context else "system")
+    return (Message("system", system), Message("user", f"{shown}Question: {question}\n{task}"))
+
+
+def _answer(question: str, reply: Reply, reasoning: bool, cut: int) -> Answer:
+    if reply.failure is not None:
+        return Answer(question, "failed", None, f"{reply.failure.kind}: {reply.failure.message}", reply.text, cut)
+    text = reply.text.strip()
+    if reasoning:
+        marked = _MARKED.search(text, text.lower().rfind("answer") if "answer" in text.lower() else 0)
+        text = marked.group(1).strip() if marked else text
+    return Answer(question, "refused" if is_refusal(text) else "ok", text, "", reply.text if reasoning else "", cut)

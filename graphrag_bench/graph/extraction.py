@@ -1,0 +1,80 @@
+"""What an extractor makes: the entities and triples found in each chunk, and which chunks failed."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+Triple = tuple[str, str, str]
+_SCHEMA = pa.schema([("entities", pa.list_(pa.string())), ("triples", pa.list_(pa.list_(pa.string()))), ("failed", pa.string())])
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """Entities and triples by chunk, in the order of the chunks; ``failed`` maps a chunk to the reason it gave nothing."""
+
+    entities: tuple[tuple[str, ...], ...]
+    triples: tuple[tuple[Triple, ...], ...]
+    failed: Mapping[int, str] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.entities)
+
+    def statistics(self) -> dict[str, Any]:
+        """Return counts: what the floors of a run look at."""
+        chunks = len(self)
+        kinds: dict[str, int] = {}
+        for reason in self.failed.values():
+            kind = reason.split(":")[0]
+            kinds[kind] = kinds.get(kind, 0) + 1
+        return {
+            "chunks": chunks,
+            "entities": sum(map(len, self.entities)),
+            "triples": sum(map(len, self.triples)),
+            "chunks_without_triple": sum(not row for row in self.triples),
+            "failed": kinds,
+            "parse_rate": round(1 - len(self.failed) / chunks, 4) if chunks else 1.0,
+        }
+
+    def save(self, folder: Path) -> None:
+        """Write the extraction into an existing folder."""
+        table = pa.table(
+            {
+                "entities": [list(row) for row in self.entities],
+                "triples": [[list(triple) for triple in row] for row in self.triples],
+                "failed": [self.failed.get(number) for number in range(len(self))],
+            },
+            schema=_SCHEMA,
+        )
+        pq.write_table(table, folder / "extraction.parquet", compression="zstd")
+
+    @classmethod
+    def open(cls, folder: Path) -> "Extraction":
+        """Open a saved extraction."""
+        table = pq.read_table(folder / "extraction.parquet", memory_map=True)
+        failed = {number: reason for number, reason in enumerate(table["failed"].to_pylist()) if reason is not None}
+        return cls(
+            tuple(tuple(row) for row in table["entities"].to_pylist()),
+            tuple(tuple((t[0], t[1], t[2]) for t in row) for row in table["triples"].to_pylist()),
+            failed,
+        )
+
+
+def clean(entities: Any, triples: Any) -> tuple[tuple[str, ...], tuple[Triple, ...]]:
+    """Return entities and triples stripped, without empty parts and repeats, in the order they came."""
+    names = dict.fromkeys(name for entity in entities if (name := " ".join(str(entity).split())))
+    rows: dict[Triple, None] = {}
+    for triple in triples:
+        parts = [" ".join(str(part).split()) for part in triple]
+        if len(parts) == 3 and all(parts):
+            rows[(parts[0], parts[1], parts[2])] = None
+    return tuple(names), tuple(rows)
+
+
+def dump_names(names: tuple[str, ...]) -> str:
+    """Return names as a JSON list, the way a prompt shows them."""
+    return json.dumps(list(names), ensure_ascii=False)

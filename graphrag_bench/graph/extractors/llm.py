@@ -1,0 +1,69 @@
+"""Extraction by a model in two turns a chunk: its named entities, then triples over them (the OpenIE of HippoRAG)."""
+
+import asyncio
+
+from graphrag_bench.chunking.types import ChunkTable
+from graphrag_bench.graph.extraction import Extraction, Triple, clean, dump_names
+from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
+from graphrag_bench.prompts import prompt, prompt_hash, render
+from graphrag_bench.registry import register
+
+_HERE = "graphrag_bench.graph"
+_STRINGS = {"type": "string", "minLength": 1}
+PROMPTS = prompt_hash(_HERE, "system", "entities", "triples")
+
+
+@register("extractor", "llm", spends=True, prompts=PROMPTS)
+async def extract(
+    chunks: ChunkTable,
+    model: ChatModel,
+    *,
+    max_entities: int = 24,
+    max_triples: int = 24,
+    entity_tokens: int = 256,
+    triple_tokens: int = 640,
+) -> Extraction:
+    """Ask for the entities of each chunk, then for triples over them.
+
+    Both prompts begin with the same system text and the passage, so a runtime that keeps prompt prefixes reads each
+    passage once. A chunk whose entities cannot be had still gives triples; a chunk whose triples cannot be had has failed.
+
+    Args:
+        chunks: what to read.
+        model: who reads.
+        max_entities: entities a chunk at most; the schema says so.
+        max_triples: triples a chunk at most.
+        entity_tokens: room for the first reply.
+        triple_tokens: room for the second; a reply cut here keeps its complete triples.
+    """
+    entity_schema = _list_schema("entities", _STRINGS, max_entities)
+    triple = {"type": "array", "items": _STRINGS, "minItems": 3, "maxItems": 3}
+    triple_schema = _list_schema("triples", triple, max_triples)
+
+    async def one(number: int, text: str) -> tuple[tuple[str, ...], tuple[Triple, ...], str | None]:
+        passage = f"Passage:\n{text}\n\n"
+        subject = f"chunk {number}"
+        first = await model.ask(Request(_turns(passage + prompt(_HERE, "entities")), entity_tokens, "extraction",
+                                        "entities", subject, entity_schema))
+        names, _ = clean([] if first.failure else first.data["entities"], [])
+        task = render(_HERE, "triples", entities=dump_names(names))
+        second = await model.ask(Request(_turns(passage + task), triple_tokens, "extraction", "triples", subject, triple_schema))
+        names, triples = clean(names, [] if second.failure else second.data["triples"])
+        return names, triples, _reason(second)
+
+    rows = await asyncio.gather(*(one(chunk.id, chunk.text) for chunk in chunks))
+    failed = {number: reason for number, (_, _, reason) in enumerate(rows) if reason is not None}
+    return Extraction(tuple(row[0] for row in rows), tuple(row[1] for row in rows), failed)
+
+
+def _turns(task: str) -> tuple[Message, ...]:
+    return (Message("system", prompt(_HERE, "system")), Message("user", task))
+
+
+def _list_schema(field: str, item: dict[str, object], most: int) -> dict[str, object]:
+    return {"type": "object", "properties": {field: {"type": "array", "items": item, "maxItems": most}},
+            "required": [field], "additionalProperties": False}
+
+
+def _reason(reply: Reply) -> str | None:
+    return None if reply.failure is None else f"{reply.failure.kind}: {reply.failure.message}"

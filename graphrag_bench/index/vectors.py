@@ -1,0 +1,57 @@
+"""Exact vector search: one matrix product, ties by rising id."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphrag_bench.embedding.base import Embedder
+
+_DECIMALS = 6  # single-precision products of unit vectors agree to about 1e-7 whatever the batch; ranks must not hang on more
+_BLOCK = 64 * 1024 * 1024 // 4  # scores held at a time
+
+
+class VectorIndex:
+    """Unit vectors with the embedder that made them, so a text is always compared with its own kind."""
+
+    def __init__(self, matrix: NDArray[np.float32], embedder: Embedder) -> None:
+        self.matrix = matrix
+        self.embedder = embedder
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def search(self, texts: Sequence[str], top_k: int) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Return for each text the ids and cosines of its ``top_k`` nearest vectors, best first."""
+        return self.nearest(self.embedder.embed(texts, "query"), top_k)
+
+    def nearest(self, vectors: NDArray[np.float32], top_k: int) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """Return for each query vector the ids and cosines of its ``top_k`` nearest vectors, best first."""
+        if not len(self.matrix):
+            return [(np.empty(0, np.int64), np.empty(0)) for _ in range(len(vectors))]
+        step = max(1, _BLOCK // len(self.matrix))
+        out = []
+        for start in range(0, len(vectors), step):
+            scores = vectors[start : start + step] @ self.matrix.T
+            out.extend(_top(row, top_k) for row in scores)
+        return out
+
+
+def _top(scores: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the k best, among equals at the cut the smaller ids."""
+    k = min(k, len(scores))
+    if k <= 0:
+        return np.empty(0, np.int64), np.empty(0)
+    cut = (np.max(scores) if k == 1 else np.partition(scores, len(scores) - k)[len(scores) - k]) - 10.0**-_DECIMALS
+    ids = np.flatnonzero(scores >= cut)
+    values = np.round(scores[ids].astype(np.float64), _DECIMALS)
+    best = np.lexsort((ids, -values))[:k]
+    return ids[best], values[best]
+
+
+class NodeVectors(VectorIndex):
+    """Vectors of the graph's nodes."""
+
+
+class ChunkVectors(VectorIndex):
+    """Vectors of the chunks."""

@@ -1,0 +1,93 @@
+"""The entities of a question: as the dataset gives them, by a rule, or by the model."""
+
+import re
+from dataclasses import replace
+
+from graphrag_bench.llm.base import ChatModel, Message, Request
+from graphrag_bench.pipeline.given import GivenEntities
+from graphrag_bench.pipeline.values import Questions
+from graphrag_bench.prompts import prompt, prompt_hash
+from graphrag_bench.registry import register
+
+_HERE = "graphrag_bench.pipeline"
+_SCHEMA = {"type": "object", "additionalProperties": False, "required": ["entities"],
+           "properties": {"entities": {"type": "array", "maxItems": 8, "items": {"type": "string", "minLength": 1}}}}
+
+
+@register("converter", "entities.given")
+def given(questions: Questions, entities: GivenEntities) -> Questions:
+    """Take the entities the dataset holds for each question; a question it does not speak of has failed."""
+    rows = tuple(entities.by_question.get(identity, ()) for identity in questions.ids)
+    absent = {number: "missing: the dataset gives no entities for this question"
+              for number, identity in enumerate(questions.ids) if identity not in entities.by_question}
+    return replace(questions, entities=rows, failed={**questions.failed, **absent})
+
+
+@register("converter", "entities.model", prompts=prompt_hash(_HERE, "entities_system", "entities"))
+async def by_model(questions: Questions, model: ChatModel, *, max_tokens: int = 128) -> Questions:
+    """Ask the model for the named entities of each question; a question whose reply cannot be read has failed."""
+    turns = [(Message("system", prompt(_HERE, "entities_system")), Message("user", f"{prompt(_HERE, 'entities')}\n\nQuestion: {text}"))
+             for text in questions.texts]
+    replies = await model.ask_all([Request(turn, max_tokens, "question", "entities", identity, _SCHEMA)
+                                   for turn, identity in zip(turns, questions.ids, strict=True)])
+    rows = tuple(tuple(dict.fromkeys(name.strip() for name in reply.data["entities"] if name.strip())) if not reply.failure else ()
+                 for reply in replies)
+    failed = {number: f"{reply.failure.kind}: {reply.failure.message}" for number, reply in enumerate(replies) if reply.failure}
+    return replace(questions, entities=rows, failed={**questions.failed, **failed})
+
+
+_QUOTED = re.compile(r"[\"“«]([^\"”»]{2,})[\"”»]|(?<!\w)['‘]([^'’]{2,}?)['’](?!\w)")
+_CAPITALISED = re.compile(
+    r"(?:[A-ZÀ-ÖØ-ÞĀ-Ž][\w.'’&/-]*|\d[\w.,:/-]*)"
+    r"(?:\s+(?:(?:of|the|de|la|le|von|van|der|den|du|da|do|dos|and|&|for|in|on|at|to|del|di|bin|al)\s+){0,2}(?:[A-ZÀ-ÖØ-ÞĀ-Ž][\w.'’&/-]*|\d[\w.,:/-]*))*"
+)
+_WORD = re.compile(r"[^\W_][\w'’-]*")
+_ASKING = frozenset(
+    "who whom whose what which when where why how is are was were do does did has have had can could will would should in on at of "
+    "for from to by with the a an and or if name list tell give during after before between among both about as into than".split()
+)
+_PLAIN = _ASKING | frozenset(
+    "it its he she his her they their them this that these those there been being be not no many much old long first last year "
+    "years one two same other also more most some any each another people person known called named used made got get become "
+    "became born died located part place time".split()
+)
+
+
+@register("converter", "entities.rule")
+def by_rule(questions: Questions) -> Questions:
+    """Find the entities of each question by a rule, without a model.
+
+    Quoted phrases and runs of capitalised words or numbers (joined over short words such as "of the"), less the asking
+    words a question begins with. A question without any is read as its longest runs of content words.
+    """
+    return replace(questions, entities=tuple(mentions(text) for text in questions.texts))
+
+
+def mentions(text: str) -> tuple[str, ...]:
+    """Return the mentions of one question, in the order they stand in it."""
+    found: dict[str, None] = {}
+    for match in _QUOTED.finditer(text):
+        found[(match.group(1) or match.group(2)).strip(" ,.?!")] = None
+    rest = _QUOTED.sub(" , ", text)
+    for match in _CAPITALISED.finditer(rest):
+        words = match.group().split()
+        while words and words[0].casefold().strip(".,'’") in _ASKING:
+            words.pop(0)
+        name = re.sub(r"['’]s$", "", " ".join(words).strip(" ,.?!:;"))
+        if len(name) > 1 or name.isdigit():
+            found[name] = None
+    if not found:
+        found = dict.fromkeys(_content_runs(text))
+    return tuple(found)
+
+
+def _content_runs(text: str) -> list[str]:
+    runs: list[list[str]] = [[]]
+    for word in _WORD.findall(text):
+        if word.casefold() in _PLAIN:
+            runs.append([])
+        else:
+            runs[-1].append(word)
+    kept = [" ".join(run) for run in runs if run]
+    longest = max((len(run.split()) for run in kept), default=0)
+    return [run for run in kept if len(run.split()) == longest]
