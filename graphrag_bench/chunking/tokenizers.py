@@ -58,9 +58,9 @@ class RegexTokenizer:
 
     As in GPT's own pre-tokenizers, a word takes the space before it, digits come in threes, marks in runs. Unlike them,
     a word is cut after eight letters, because a long or foreign word is several tokens to every byte-pair encoder. With
-    that, its counts on ten public English corpora (news, Wikipedia, a novel, transcripts, chat logs) are 0.94 to 1.08
-    times cl100k's and 0.96 to 1.10 times o200k's. They are an approximation: where a paper's very chunks are wanted,
-    take its tokenizer.
+    that, on fourteen public English corpora (Wikipedia, news, books, transcripts, chat logs; 6.0 million tokens) its
+    counts are 1.00 times cl100k's over all (0.94 to 1.09 by corpus), 1.02 times o200k's (0.97 to 1.09) and 1.05 times
+    MiniLM's (1.02 to 1.09). They are an approximation: where a paper's very chunks are wanted, take its tokenizer.
     """
 
     def starts(self, text: str) -> Sequence[int]:

@@ -53,6 +53,7 @@ def make_dataset(
         _not_blank(document.value.text, f'the text of document "{document.value.id}"', document.place, faults)
     for question in questions:
         _not_blank(question.value.text, f'question "{question.value.id}"', question.place, faults)
+    faults.settle()  # references to what these checks refused would only add noise
     joined: dict[str, Gold] = {}
     for row in gold:
         identifier, given = row.value

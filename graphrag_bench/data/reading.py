@@ -138,9 +138,12 @@ def read_records(path: Path, parse: Callable[[Row], T]) -> list[Located[T]]:
     for number, line in read_lines(path, faults):
         if not line.strip():
             continue
+        if not seen and line.strip() in ("[", "{"):
+            raise UserError(f"{path}:{number}: the file is one indented JSON value, not JSON lines.",
+                            "Write one whole object a line.")
         seen = True
         with faults.catching():
-            row = Row(_object(_decode(line, path, number), f"{path}:{number}"), f"{path}:{number}")
+            row = Row(_object(_decode(line.rstrip("\r\n"), path, number), f"{path}:{number}"), f"{path}:{number}")
             found.append(Located(parse(row), row.place))
     faults.settle()
     if not seen:
@@ -190,6 +193,8 @@ def read_lines(path: Path, faults: FaultList) -> Iterator[tuple[int, str]]:
                 try:
                     line = raw.decode("utf-8")
                 except UnicodeDecodeError as error:
+                    if number == 1 and raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+                        raise UserError(f"{path}:1: the file is UTF-16.", "Save it as UTF-8.") from error
                     if number == 1 and raw.startswith(b"\x1f\x8b"):
                         raise UserError(f"{path}:1: the file is gzip but its name does not say so.",
                                         f"Rename it to {path.name}.gz.") from error

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,9 @@ class GivenTriples:
     document: str
     entities: tuple[str, ...]
     triples: tuple[tuple[str, str, str], ...]
+
+
+GivenOpenIE: TypeAlias = tuple[GivenTriples, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class HashingEmbedder:
         ngram: Characters an n-gram has; the text counts as if it stood between two spaces.
     """
 
-    def __init__(self, *, dim: int = 256, ngram: int = 3) -> None:
+    def __init__(self, *, dim: int = 256, ngram: int = 4) -> None:
         if dim < 1 or ngram < 1:
             raise UserError(f"hashing cannot work with dim {dim} and ngram {ngram}.", "Set both to at least 1.")
         self.dim = dim

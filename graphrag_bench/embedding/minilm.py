@@ -131,6 +131,7 @@ class MiniLMEmbedder:
     def _session(self) -> Any:
         try:
             import onnxruntime
+            from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, InvalidProtobuf
         except ImportError:
             raise UserError("The embedder minilm needs onnxruntime, which is not installed.",
                             "Run: pip install 'graphrag-bench[embedded]'") from None
@@ -139,7 +140,11 @@ class MiniLMEmbedder:
         options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         path = resolve(self._model, store_root())
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        try:
+            return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except (Fail, InvalidGraph, InvalidProtobuf) as error:
+            raise UserError(f"{path} is not a model that onnxruntime can load ({error}).",
+                            "Give the path of an ONNX file of all-MiniLM-L6-v2, or leave model as it was.") from error
 
     @cached_property
     def _tokenizer(self) -> Any:

@@ -63,7 +63,8 @@ class SentenceTransformersEmbedder:
         self._prompts: dict[Role, str] = {"query": query_prompt, "passage": passage_prompt}
         self._long_text: LongText = long_text
         self._batch_size = batch_size
-        self.dim = int(self._model.get_sentence_embedding_dimension())
+        # Asked of the model itself: the method that says it has changed its name between versions of the library.
+        self.dim = int(self._model.encode(["dimension"], convert_to_numpy=True, show_progress_bar=False).shape[1])
         folder = Path(model).expanduser()
         self.identity: Mapping[str, Any] = {
             "backend": "sentence_transformers",

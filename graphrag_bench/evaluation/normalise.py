@@ -20,8 +20,9 @@ def normalise(text: str) -> str:
     if text.isascii():
         text = text.lower().translate(_ASCII)
     else:
-        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-        text = "".join(c for c in folded.translate(_ASCII) if not unicodedata.category(c).startswith("P"))
+        folded = unicodedata.normalize("NFKC", text).casefold().translate(_ASCII)
+        kept = "".join(c for c in folded if not unicodedata.category(c).startswith("P"))
+        text = unicodedata.normalize("NFKC", kept)  # again: folding and deleting can bring letter and accent together
     return " ".join(_ARTICLES.sub(" ", text).split())
 
 

@@ -8,6 +8,11 @@ from graphrag_bench.evaluation.catalogue import DEFAULT_KS, metric
 from graphrag_bench.evaluation.score import Scores, score_file
 from graphrag_bench.report.layout import lay_out
 
+_FAILED = (
+    "\n† A failed question is 0 in the answer metrics (accuracy_answered leaves it out), and in the retrieval metrics "
+    "where it came to no ranking."
+)
+
 
 def run_score(
     file: Path,
@@ -51,5 +56,5 @@ def scores_text(scores: Scores, *, level: float = 0.95) -> str:
     failed = f", {sum(scores.failed.values())} failed † ({kinds})" if kinds else ""
     head = f"{scores.asked} asked, {scores.answered} answered{failed}, {scores.refused} refused"
     header = ("Metric", "", "%", f"{100 * level:g} % interval", "n")
-    note = "\n† A failed question counts as 0 in every answer metric but accuracy_answered." if kinds else ""
+    note = _FAILED if kinds else ""
     return f"{head}\n\n{lay_out(header, rows, {2, 3, 4})}{note}"

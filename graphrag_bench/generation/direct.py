@@ -1,6 +1,8 @@
 """Direct answering: one prompt a question, the context first since it is what questions can share."""
 
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from graphrag_bench.evaluation.refusal import is_refusal
 from graphrag_bench.generation.answers import Answer, Answers, Contexts
@@ -14,7 +16,13 @@ _MARKED = re.compile(r"answer\s*[:：]\s*\**\s*(.+)", re.IGNORECASE | re.DOTALL)
 PROMPTS = prompt_hash(_HERE, "system", "system_context", "short", "free", "reasoning", "reasoning_short", "reasoning_free", "refuse")
 
 
-@register("generator", "direct", prompts=PROMPTS)
+def overhead(settings: Mapping[str, Any], count: Callable[[str], int]) -> int:
+    """Return how many tokens a prompt has beside context and question."""
+    task = instruction(short_answer=settings["short_answer"], reasoning=settings["reasoning"], may_refuse=settings["may_refuse"])
+    return sum(count(turn.text) for turn in turns("", "x", task))
+
+
+@register("generator", "direct", prompts=PROMPTS, overhead=overhead)
 async def direct(
     questions: Questions,
     contexts: Contexts,

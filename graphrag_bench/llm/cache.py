@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self, TypeVar, cast, get_args
 
 from graphrag_bench.errors import UserError
-from graphrag_bench.llm.base import Failure, FailureKind
+from graphrag_bench.llm.base import FailureKind
 
 # Failures that depend on the state of a server, or on settings outside the key (time-outs, attempts, the account).
 # Asked again, the same call may well succeed, so they are never remembered.
@@ -118,10 +118,11 @@ class ReplyCache:
     def rows(self) -> Iterator[tuple[str, str, Stored]]:
         """Yield (prompt key, identity JSON, what is stored), in the order of the keys."""
         found = self._guarded(lambda database: database.execute(
-            "SELECT prompt, identities_1.identity, text, prompt_tokens, completion_tokens, seconds, retries, truncated,"
-            " failure FROM replies_1 JOIN identities_1 ON identities_1.id = replies_1.identity ORDER BY key").fetchall())
-        for prompt, identity, *rest, truncated, failure in found:
-            yield prompt, identity, Stored(*rest, truncated=bool(truncated), failure=_kind(failure))
+            "SELECT prompt, i.identity, text, prompt_tokens, completion_tokens, seconds, retries, truncated, failure"
+            " FROM replies_1 JOIN identities_1 AS i ON i.id = replies_1.identity ORDER BY key").fetchall())
+        for prompt, identity, text, prompt_tokens, completion_tokens, seconds, retries, truncated, failure in found:
+            yield prompt, identity, Stored(text, prompt_tokens, completion_tokens, seconds, retries, bool(truncated),
+                                           _kind(failure))
 
     def close(self) -> None:
         """Close the file; a later use opens it again."""
@@ -133,7 +134,9 @@ class ReplyCache:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _guarded(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -188,7 +191,7 @@ class ReplyCache:
             for suffix in ("-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     self.path.with_name(self.path.name + suffix).rename(aside.with_name(aside.name + suffix))
-        self._say(f"The reply cache {self.path} was damaged ({error}); it is now {aside.name}, and a fresh one was begun.")
+        self._say(f"The reply cache {self.path} was damaged ({error}). It is now {aside.name}; a fresh one was begun.")
 
     def _unusable(self, why: str) -> UserError:
         return UserError(f"The reply cache {self.path} cannot be used: {why}.",

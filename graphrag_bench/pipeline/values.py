@@ -203,7 +203,7 @@ class Questions:
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     entities: tuple[tuple[str, ...], ...] | None = None
-    failed: Reasons = field(default=NONE_FAILED)
+    failed: Reasons = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -7,9 +7,12 @@ from typing import Any
 from graphrag_bench.errors import UserError
 from graphrag_bench.registry import nearest
 
-INDEX_STAGES = frozenset({"index", "chunks", "extraction", "graph", "communities", "reports", "vectors"})
-QUERY_STAGES = frozenset({"query", "question", "retrieve", "context", "answer"})
-SCORING_STAGES = frozenset({"judge", "evaluation"})  # paid by whoever measures, part of neither sum
+INDEX_STAGES = frozenset({
+    "index", "chunks", "extraction", "graph", "communities", "reports", "embedding", "lexical index",
+    "vectors", "node vectors", "relationship vectors", "chunk vectors", "community vectors",
+})
+QUERY_STAGES = frozenset({"query", "question", "retrieve", "retrieval", "context", "answer"})
+SCORING_STAGES = frozenset({"score", "judge", "evaluation"})  # paid by whoever measures, part of neither sum
 
 
 @dataclass(frozen=True)

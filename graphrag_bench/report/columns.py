@@ -15,11 +15,12 @@ DEFAULT_COLUMNS = ("accuracy", "recall@5", "index_tokens", "query_tokens", "quer
 
 @dataclass(frozen=True)
 class Value:
-    """One number of a table, with a 95 % interval or, over several runs, a standard deviation."""
+    """One number of a table: a metric of one run with its interval and n, or a mean over runs with its deviation."""
 
     value: float
     ci: tuple[float, float] | None = None
     sd: float | None = None
+    n: int | None = None  # questions behind a metric of one run
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Column:
         return f"{number:,.0f}" if self.format == "count" else f"{number:,.2f}"
 
 
-def columns(names: Iterable[str], cells: Iterable[CellResult]) -> tuple[Column, ...]:
+def make_columns(names: Iterable[str], cells: Iterable[CellResult]) -> tuple[Column, ...]:
     """Return the columns by name: a cost, ``answered``, any registered metric, or any metric the cells hold.
 
     Raises:
@@ -73,7 +74,7 @@ def _metric_reader(name: str) -> Callable[[CellResult], Value | None]:
         if found is None or found["value"] is None:
             return None
         ci = found.get("ci")
-        return Value(found["value"], None if ci is None else (ci[0], ci[1]))
+        return Value(found["value"], None if ci is None else (ci[0], ci[1]), n=found.get("n"))
 
     return read
 

@@ -97,7 +97,8 @@ def _notes(
     for row in rows:
         if row.answered < row.asked:
             kinds = "; ".join(f"{count} {kind}" for kind, count in row.failed.items())
-            yield f"{PARTIAL} {_name(row, varying)}: {row.answered} of {row.asked} answered{f' ({kinds})' if kinds else ''}."
+            answered = f"{row.answered} of {row.asked} answered{f' ({kinds})' if kinds else ''}."
+            yield f"{PARTIAL} {_name(row, varying)}: {answered}"
     for row in rows:
         if row.statuses:
             yield f"{UNFINISHED} {_name(row, varying)}: {'; '.join(row.statuses)}."

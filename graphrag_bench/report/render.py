@@ -4,7 +4,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
-from graphrag_bench.report.grid import NONE, Grid, Shown
+from graphrag_bench.report.grid import Grid, Shown
 from graphrag_bench.report.layout import lay_out
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def text(grid: Grid) -> str:
             right.add(len(grid.keys) + j)
         for row, a, b in zip(rows, number, after, strict=True):
             row.append(f"{a:>{wide}} {b:<{broad}}".rstrip() if broad else a)
-    notes = (["* best of its dataset."] if any(one.best for line in grid.lines for one in line.values) else [])
+    notes = ["* best of its dataset."] if any(one.best for line in grid.lines for one in line.values) else []
     table = lay_out((*grid.keys, *grid.labels), rows, right)
     return "\n".join([table, *notes, *grid.notes])
 
@@ -40,7 +40,7 @@ def rich_table(grid: Grid) -> "RichTable":
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(caption="\n".join(grid.notes) or None, caption_justify="left")
+    table = Table(caption=Text("\n".join(grid.notes)) if grid.notes else None, caption_justify="left")
     for key in grid.keys:
         table.add_column(Text(key))
     for label in grid.labels:
@@ -89,7 +89,7 @@ def latex(grid: Grid) -> str:
             number = rf"\textbf{{{_latex(one.number)}}}" if one.best else _latex(one.number)
             cells.append(number + (rf"\rlap{{{_latex(one.flag)}}}" if one.flag else ""))
             if two:
-                cells.append(rf"{{\scriptsize {_latex(one.spread)}}}" if one.spread else "")
+                cells.append(rf"{{\scriptsize {one.spread.replace('±', _LATEX['±'])}}}" if one.spread else "")
         body.append("  " + " & ".join(cells).rstrip() + r" \\")
     width = len(grid.keys) + len(grid.labels) + sum(double)
     notes = [rf"  \multicolumn{{{width}}}{{l}}{{\footnotesize {_latex(note)}}} \\" for note in grid.notes]
@@ -130,4 +130,6 @@ def _markdown(plain: str) -> str:
 
 
 def _latex(plain: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in plain)
+    # A row that began with "[" would be read as the optional argument of the \\ before it.
+    escaped = "".join(_LATEX.get(character, character) for character in plain)
+    return f"{{[}}{escaped[1:]}" if escaped.startswith("[") else escaped

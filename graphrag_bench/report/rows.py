@@ -50,11 +50,12 @@ def make_rows(cells: Sequence[CellResult], columns: Sequence[Column], over: str 
     for cell in cells:
         axes = sorted((name, repr(value)) for name, value in cell.axes.items() if name != over)
         groups.setdefault((cell.dataset, cell.method, *axes), []).append(cell)
+    averaged = any(len(group) > 1 for group in groups.values())
     rows = [
         Row(
             method=group[0].method,
             dataset=group[0].dataset,
-            axes={name: value for name, value in group[0].axes.items() if name != over or len(group) == 1},
+            axes={name: value for name, value in group[0].axes.items() if not (averaged and name == over)},
             cells=tuple(group),
             values=tuple(_combine(column, group) for column in columns),
         )

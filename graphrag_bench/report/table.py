@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphrag_bench.errors import UserError
 from graphrag_bench.report.cell import CellResult
-from graphrag_bench.report.columns import DEFAULT_COLUMNS, Column, columns
+from graphrag_bench.report.columns import DEFAULT_COLUMNS, Column, make_columns
 from graphrag_bench.report.grid import Grid, make_grid
 from graphrag_bench.report.render import html, latex, markdown, rich_table, text
 from graphrag_bench.report.rows import Row, best_rows, make_rows
@@ -44,7 +44,7 @@ class Table:
         level: float = 0.95,
     ) -> None:
         self.cells = tuple(cells)
-        self.columns: tuple[Column, ...] = _columns(columns, cells)
+        self.columns: tuple[Column, ...] = make_columns(columns, cells)
         self.over = over
         self.intervals = intervals
         self.level = level
@@ -95,6 +95,7 @@ class Table:
                     "values": {
                         column.name: None if value is None else {
                             "value": value.value,
+                            "n": value.n,
                             "ci": None if value.ci is None else list(value.ci),
                             "sd": value.sd,
                             "best": (i, j) in best,
@@ -133,7 +134,3 @@ class Table:
         return make_grid(
             self.rows, self.columns, over=self.over, intervals=self.intervals, level=self.level, decimals=decimals
         )
-
-
-def _columns(names: Sequence[str], cells: Sequence[CellResult]) -> tuple[Column, ...]:
-    return columns(names, cells)

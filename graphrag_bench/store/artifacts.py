@@ -160,6 +160,12 @@ class Store:
         self._verified[spec.key] = artifact
         return artifact
 
+    def discard(self, spec: Spec) -> None:
+        """Remove an artifact, so that it is built again."""
+        self._verified.pop(spec.key, None)
+        with disk_faults("remove an artifact", self.folder(spec)):
+            shutil.rmtree(self.folder(spec), ignore_errors=True)
+
     def _set_aside(self, path: Path, fault: str) -> None:
         target = self.root / "damaged" / f"{path.name}-{uuid.uuid4().hex[:8]}"
         self.say(f"the {path.parent.name} artifact {path.name[:8]} is damaged ({fault}); it is moved aside and built again")

@@ -17,7 +17,8 @@ CORPUS = [
     {"id": "p3", "title": "", "text": "Nothing else is known."},
 ]
 QUESTIONS = [
-    {"id": "q1", "question": "Where does Brask's river end?", "answers": ["Dunmere"], "gold_passages": ["p1", "p2"], "type": "2hop"},
+    {"id": "q1", "question": "Where does Brask's river end?", "type": "2hop", "answers": ["Dunmere"],
+     "gold_passages": ["p1", "p2"]},
     {"id": "q2", "question": "Who built it?"},
 ]
 

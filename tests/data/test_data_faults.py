@@ -13,7 +13,7 @@ from graphrag_bench.data.loaders.hipporag import hipporag
 from graphrag_bench.data.loaders.unified import unified
 from graphrag_bench.errors import Faults, UserError
 
-C, Q, O, E = "corpus.jsonl", "questions.jsonl", "openie.jsonl", "query_entities.jsonl"
+C, Q, T, E = "corpus.jsonl", "questions.jsonl", "openie.jsonl", "query_entities.jsonl"
 P1 = '{"id": "p1", "text": "One."}\n'
 Q1 = '{"id": "q1", "question": "What?"}\n'
 CUT = gzip.compress((P1 + "".join(f'{{"id": "x{n}", "text": "{n * 7919}"}}\n' for n in range(500))).encode())[:-400]
@@ -24,20 +24,38 @@ BAD: dict[str, tuple[str, str | bytes, str]] = {
     "blank lines only": (C, "\n\n", "corpus.jsonl:1: the file is empty"),
     "empty questions": (Q, "", "questions.jsonl:1: the file is empty"),
     "byte order mark": (C, b"\xef\xbb\xbf" + P1.encode(), "corpus.jsonl:1: the file begins with a byte order mark"),
-    "latin-1": (C, P1.encode() + b'{"id": "p2", "text": "caf\xe9"}\n', "corpus.jsonl:2: byte 26 of the line is not UTF-8"),
-    "UTF-16": (C, P1.encode("utf-16"), "corpus.jsonl:1: byte 1 of the line is not UTF-8"),
+    "latin-1": (
+        C, P1.encode() + b'{"id": "p2", "text": "caf\xe9"}\n',
+        "corpus.jsonl:2: byte 26 of the line is not UTF-8",
+    ),
+    "UTF-16": (C, P1.encode("utf-16"), "corpus.jsonl:1: the file is UTF-16"),
     "gzip without its name": (C, gzip.compress(P1.encode()), "corpus.jsonl:1: the file is gzip but its name"),
-    "broken line": (C, P1 + '{"id": "p2", "text": \n' + P1.replace("p1", "p3"), "corpus.jsonl:2: not valid JSON at column"),
+    "broken line": (
+        C, P1 + '{"id": "p2", "text": \n' + P1.replace("p1", "p3"),
+        "corpus.jsonl:2: not valid JSON at column",
+    ),
     "two objects on a line": (C, P1.strip() + P1, "corpus.jsonl:1: not valid JSON at column"),
-    "indented JSON": (C, json.dumps([{"id": "p1"}], indent=1), "corpus.jsonl:1: not valid JSON"),
+    "indented JSON": (C, json.dumps([{"id": "p1"}], indent=1), "corpus.jsonl:1: the file is one indented JSON value"),
     "a list for an object": (C, P1 + '["p2", "Two."]\n', "corpus.jsonl:2: not a JSON object"),
     "NaN": (C, '{"id": "p1", "text": "One.", "score": NaN}\n', "corpus.jsonl:1: not valid JSON: NaN is not JSON"),
-    "a field twice": (C, '{"id": "p1", "id": "p2", "text": "One."}\n', 'corpus.jsonl:1: not valid JSON: the field "id" is given twice'),
-    "half a surrogate pair": (C, '{"id": "p1", "text": "\\ud800"}\n', "corpus.jsonl:1: a \\u escape is half of a surrogate pair"),
+    "a field twice": (
+        C, '{"id": "p1", "id": "p2", "text": "One."}\n',
+        'corpus.jsonl:1: not valid JSON: the field "id" is given twice',
+    ),
+    "half a surrogate pair": (
+        C, '{"id": "p1", "text": "\\ud800"}\n',
+        "corpus.jsonl:1: a \\u escape is half of a surrogate pair",
+    ),
     "text missing": (C, P1 + '{"id": "p2"}\n', 'corpus.jsonl:2: the field "text" is missing'),
     "id missing": (C, '{"text": "One."}\n', 'corpus.jsonl:1: the field "id" is missing'),
-    "id a number": (C, '{"id": 1, "text": "One."}\n', 'corpus.jsonl:1: the field "id" must be a string, but it is a number'),
-    "text a list": (C, '{"id": "p1", "text": ["One."]}\n', 'corpus.jsonl:1: the field "text" must be a string, but it is a list'),
+    "id a number": (
+        C, '{"id": 1, "text": "One."}\n',
+        'corpus.jsonl:1: the field "id" must be a string, but it is a number',
+    ),
+    "text a list": (
+        C, '{"id": "p1", "text": ["One."]}\n',
+        'corpus.jsonl:1: the field "text" must be a string, but it is a list',
+    ),
     "text null": (C, '{"id": "p1", "text": null}\n', 'corpus.jsonl:1: the field "text" is missing'),
     "text blank": (C, P1 + '{"id": "p2", "text": " \\n"}\n', 'corpus.jsonl:2: the text of document "p2" is empty'),
     "id blank": (C, '{"id": "", "text": "One."}\n', "corpus.jsonl:1: the id of a document is empty"),
@@ -45,16 +63,43 @@ BAD: dict[str, tuple[str, str | bytes, str]] = {
     "question twice": (Q, Q1 + Q1, 'questions.jsonl:2: the question "q1" is there twice'),
     "question blank": (Q, Q1 + '{"id": "q2", "question": ""}\n', 'questions.jsonl:2: question "q2" is empty'),
     "question missing": (Q, '{"id": "q1", "text": "What?"}\n', 'questions.jsonl:1: the field "question" is missing'),
-    "answers a string": (Q, '{"id": "q1", "question": "?", "answers": "yes"}\n', 'questions.jsonl:1: the field "answers" must be a list, but it is a string'),
-    "an answer a number": (Q, '{"id": "q1", "question": "?", "answers": [7]}\n', 'questions.jsonl:1: the field "answers" must be a list of strings'),
-    "an answer blank": (Q, '{"id": "q1", "question": "?", "answers": [""]}\n', 'questions.jsonl:1: an answer of question "q1" is empty'),
-    "gold outside the corpus": (Q, Q1 + '{"id": "q2", "question": "?", "gold_passages": ["p9"]}\n', 'questions.jsonl:2: question "q2" has the gold passage "p9", which is not in the corpus'),
-    "triples of no document": (O, '{"passage_id": "p9"}\n', 'openie.jsonl:1: triples are given for document "p9", which is not in the corpus'),
-    "triples twice": (O, '{"passage_id": "p1"}\n' * 2, 'openie.jsonl:2: the OpenIE row of document "p1" is there twice'),
-    "triples an object": (O, '{"passage_id": "p1", "triples": {}}\n', 'openie.jsonl:1: the field "triples" must be a list, but it is an object'),
-    "entities of no question": (E, '{"question_id": "q9", "entities": []}\n', 'query_entities.jsonl:1: entities are given for question "q9", which is not in the questions'),
-    "entities mixed": (E, '{"question_id": "q1", "entities": ["a", null]}\n', 'query_entities.jsonl:1: the field "entities" must be a list of strings, but an item of it is null'),
-    "card of no field": ("card.yaml", "licence: MIT\nlicense: MIT\n", "card.yaml: a card has no field 'license'. Did you mean licence?"),
+    "answers a string": (
+        Q, '{"id": "q1", "question": "?", "answers": "yes"}\n',
+        'questions.jsonl:1: the field "answers" must be a list, but it is a string',
+    ),
+    "an answer a number": (
+        Q, '{"id": "q1", "question": "?", "answers": [7]}\n',
+        'questions.jsonl:1: the field "answers" must be a list of strings',
+    ),
+    "an answer blank": (
+        Q, '{"id": "q1", "question": "?", "answers": [""]}\n',
+        'questions.jsonl:1: an answer of question "q1" is empty',
+    ),
+    "gold outside the corpus": (
+        Q, Q1 + '{"id": "q2", "question": "?", "gold_passages": ["p9"]}\n',
+        'questions.jsonl:2: question "q2" has the gold passage "p9", which is not in the corpus',
+    ),
+    "triples of no document": (
+        T, '{"passage_id": "p9"}\n',
+        'openie.jsonl:1: triples are given for document "p9", which is not in the corpus',
+    ),
+    "triples twice": (
+        T, '{"passage_id": "p1"}\n' * 2,
+        'openie.jsonl:2: the OpenIE row of document "p1" is there twice',
+    ),
+    "triples an object": (
+        T, '{"passage_id": "p1", "triples": {}}\n',
+        'openie.jsonl:1: the field "triples" must be a list, but it is an object',
+    ),
+    "entities of no question": (
+        E, '{"question_id": "q9", "entities": []}\n',
+        'query_entities.jsonl:1: entities are given for question "q9", which is not in the questions',
+    ),
+    "entities mixed": (
+        E, '{"question_id": "q1", "entities": ["a", null]}\n',
+        'query_entities.jsonl:1: the field "entities" must be a list of strings, but an item of it is null',
+    ),
+    "card of no field": ("card.yaml", "licence: MIT\nlicense: MIT\n", "card.yaml: a card has no field 'license'."),
     "card broken": ("card.yaml", "a: b\n\tc: d\n", "card.yaml:2: the card is not valid YAML"),
     "card a list": ("card.yaml", "- a\n", "card.yaml:1: a card is a mapping of fields"),
     "card count a word": ("card.yaml", "documents: many\n", "card.yaml: documents must be a whole number"),
@@ -88,7 +133,7 @@ def test_a_plain_file_named_gz(good: Path) -> None:
 
 def test_a_folder_without_a_corpus(good: Path) -> None:
     (good / C).unlink()
-    with pytest.raises(UserError, match="has no corpus. It should hold corpus.jsonl or corpus.jsonl.gz"):
+    with pytest.raises(UserError, match=r"has no corpus\. It should hold corpus\.jsonl or corpus\.jsonl\.gz"):
         folder(path=str(good))
 
 
@@ -101,14 +146,14 @@ def test_a_path_that_does_not_exist_or_is_a_file(good: Path) -> None:
 
 def test_a_plain_and_a_gzipped_file_of_one_name(good: Path, write: Any) -> None:
     write("corpus.jsonl.gz", P1)
-    with pytest.raises(UserError, match="holds both corpus.jsonl and corpus.jsonl.gz"):
+    with pytest.raises(UserError, match=r"holds both corpus\.jsonl and corpus\.jsonl\.gz"):
         folder(path=str(good))
 
 
 def test_a_directory_where_a_file_should_be(good: Path) -> None:
     (good / C).unlink()
     (good / C).mkdir()
-    with pytest.raises(UserError, match="corpus.jsonl cannot be read: Is a directory"):
+    with pytest.raises(UserError, match=r"corpus\.jsonl cannot be read: Is a directory"):
         folder(path=str(good))
 
 

@@ -21,8 +21,8 @@ from graphrag_bench.registry import REGISTRY, REQUIRED
 
 def test_folder_reads_what_was_written(good: Path, write: Any) -> None:
     write("openie.jsonl", [
-        {"passage_id": "p1", "entities": ["Brask", 7, ""], "triples": [["Brask", "on", "Isken"], ["a", "b"], ["a", "", "c"], "x"],
-         "malformed_triples": [["one"]]},
+        {"passage_id": "p1", "entities": ["Brask", 7, ""], "malformed_triples": [["one"]],
+         "triples": [["Brask", "on", "Isken"], ["a", "b"], ["a", "", "c"], "x"]},
     ])  # fmt: skip
     write("query_entities.jsonl", [{"question_id": "q1", "entities": ["Brask"]}])
     data = folder(path=str(good), name="mine")
@@ -41,7 +41,7 @@ def test_folder_reads_what_was_written(good: Path, write: Any) -> None:
     )
 
 
-def test_folder_needs_only_a_corpus_and_takes_gzip_crlf_and_a_last_line_without_an_end(tmp_path: Path, write: Any) -> None:
+def test_folder_needs_only_a_corpus_and_takes_gzip_crlf_and_an_open_last_line(tmp_path: Path, write: Any) -> None:
     write("corpus.jsonl.gz", '{"id": "a", "text": "One\\r\\ntwo 😀."}\r\n\r\n{"id": "b", "text": "Three."}')
     data = folder(path=str(tmp_path))
     assert [d.text for d in data.documents] == ["One\r\ntwo 😀.", "Three."]
@@ -55,7 +55,9 @@ def test_further_fields_are_kept_apart_and_never_in_a_question(good: Path, write
     write("description.md", "What it is about.\n")
     data = folder(path=str(good))
     assert data.extra == {
-        "documents": {"p1": {"author": "N."}}, "questions": {"q1": {"level": "hard"}}, "description": "What it is about.",
+        "documents": {"p1": {"author": "N."}},
+        "questions": {"q1": {"level": "hard"}},
+        "description": "What it is about.",
     }  # fmt: skip
     assert "secret" not in repr(data.questions) + repr(data.extra)
 
@@ -107,14 +109,14 @@ def test_hipporag_musique_form(write: Any) -> None:
         {"title": "B", "paragraph_text": "Three.", "is_supporting": True},
         {"title": "C", "paragraph_text": "No.", "is_supporting": False},
     ]
-    row = {"id": "2hop__1_2", "question": "?", "answer": "x", "answer_aliases": ["X.", "x"], "paragraphs": paragraphs, "answerable": True}
+    row = {"id": "2hop__1_2", "question": "?", "answer": "x", "answer_aliases": ["X.", "x"], "answerable": True}
     passages = [
         {"passage": "A\nOne.Two.", "extracted_entities": ["A"], "extracted_triples": [["A", "is", "one"], ["A"]]},
         {"passage": "B\nThree.", "extracted_entities": [], "extracted_triples": []},
     ]
-    data = hipporag(
-        corpus=str(corpus), questions=str(write("x.json", json.dumps([row]))), openie=str(write("o.json", json.dumps({"docs": passages})))
-    )
+    questions = write("x.json", json.dumps([row | {"paragraphs": paragraphs}]))
+    openie = write("o.json", json.dumps({"docs": passages}))
+    data = hipporag(corpus=str(corpus), questions=str(questions), openie=str(openie))
     assert data.name == "x" and data.questions == (Question("2hop__1_2", "?", "2hop"),)
     assert data.gold == {"2hop__1_2": Gold(("x", "X."), ("6",))}
     assert data.triples == (GivenTriples("5", ("A",), (("A", "is", "one"),)), GivenTriples("6", (), ()))
@@ -125,7 +127,8 @@ def test_hipporag_musique_form(write: Any) -> None:
 def test_hipporag_hotpotqa_form_joins_sentences_either_way_and_falls_back_on_titles(write: Any) -> None:
     corpus = write("c.json", json.dumps([{"title": r["title"], "text": r["text"]} for r in HIPPO]))
     rows = [
-        {"_id": "h1", "question": "?", "answer": "x", "type": "bridge", "supporting_facts": [["A", 0], ["B", 0], ["A", 1]],
+        {"_id": "h1", "question": "?", "answer": "x", "type": "bridge",
+         "supporting_facts": [["A", 0], ["B", 0], ["A", 1]],
          "context": [["A", ["One.", " Two."]], ["B", ["Thr."]], ["C", ["No."]]]},
         {"_id": "h2", "question": "??", "answer": "y", "supporting_facts": [["B", 0]], "context": []},
     ]  # fmt: skip
@@ -136,7 +139,8 @@ def test_hipporag_hotpotqa_form_joins_sentences_either_way_and_falls_back_on_tit
 
 
 def test_hipporag_popqa_form(write: Any) -> None:
-    row = {"id": 7, "question": "?", "obj": "politician", "possible_answers": '["politician", "pol."]', "paragraphs": [{**HIPPO[1], "is_supporting": True}]}
+    row = {"id": 7, "question": "?", "obj": "politician", "possible_answers": '["politician", "pol."]',
+           "paragraphs": [{**HIPPO[1], "is_supporting": True}]}  # fmt: skip
     data = hipporag(corpus=str(write("c.json", json.dumps(HIPPO))), questions=str(write("q.json", json.dumps([row]))))
     assert data.gold == {"7": Gold(("politician", "pol."), ("6",))}
 
@@ -165,12 +169,12 @@ def test_unified_form(write: Any, tmp_path: Path) -> None:
     assert [d.id for d in data.documents] == ["0", "9"]
     assert data.gold == {"0": Gold(("x", "X.")), "k": Gold(("a|b",)), "2": Gold(("1912",)), "3": Gold()}
     assert data.extra == {"questions": {"0": {"options": ["x", "y"], "answer_idx": 0}}}
-    assert unified(path=str(tmp_path), alias_separator="").gold["0"] == Gold(("x|X. | ",))
+    assert unified(path=str(tmp_path), alias_separator="").gold["0"] == Gold(("x|X. |",))
 
 
 def test_beir_form(write: Any, tmp_path: Path) -> None:
     write("corpus.jsonl.gz", [{"_id": "d1", "title": "A", "text": "One."}, {"_id": "d2", "title": "", "text": "Two."}])
-    write("queries.jsonl", [{"_id": "q1", "text": "?", "metadata": {}}, {"_id": "q2", "text": "??"}, {"_id": "q3", "text": "???"}])
+    write("queries.jsonl", [{"_id": f"q{n}", "text": "?" * n, "metadata": {}} for n in (1, 2, 3)])
     write("qrels/dev.tsv", "query-id\tcorpus-id\tscore\nq3\td1\t0\nq1\td1\t2\nq1\td2\t1\n")
     data = beir(path=str(tmp_path), split="dev")
     assert data.questions == (Question("q1", "?"), Question("q3", "???"))
@@ -183,7 +187,7 @@ def fake_hub(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str | None, str
     """A stand-in for the library `datasets`: tables by (repository, configuration, split)."""
     tables: dict[tuple[str, str | None, str], list[dict[str, Any]]] = {}
     module = ModuleType("datasets")
-    module.__spec__ = type(sys.__spec__)("datasets", None)  # type: ignore[arg-type]
+    module.__spec__ = type(sys.__spec__)("datasets", None)
 
     def load_dataset(repo: str, config: str | None, *, split: str, revision: str | None) -> list[dict[str, Any]]:
         if (repo, config, split) not in tables:
@@ -196,7 +200,9 @@ def fake_hub(monkeypatch: pytest.MonkeyPatch) -> dict[tuple[str, str | None, str
 
 
 def test_hub_form(fake_hub: dict[Any, Any]) -> None:
-    fake_hub["me/set", "corpus", "train"] = [{"key": 3, "title": None, "body": "One."}, {"key": 4, "title": "B", "body": "Two."}]
+    fake_hub["me/set", "corpus", "train"] = [
+        {"key": 3, "title": None, "body": "One."}, {"key": 4, "title": "B", "body": "Two."},
+    ]  # fmt: skip
     fake_hub["me/set", "questions", "test"] = [{"question": "?", "answers": "x", "gold": [4], "type": "2hop"}]
     data = hub(repo="me/set", document_id_field="key", text_field="body", gold_field="gold", type_field="type")
     assert data.name == "set" and [d.id for d in data.documents] == ["3", "4"]
@@ -204,7 +210,7 @@ def test_hub_form(fake_hub: dict[Any, Any]) -> None:
 
 
 def test_hub_faults_name_the_row(fake_hub: dict[Any, Any]) -> None:
-    with pytest.raises(UserError, match=r"me/set/corpus/train cannot be loaded from the hub: BuilderConfig 'corpus' not found\. "):
+    with pytest.raises(UserError, match=r"set/corpus/train cannot be loaded .*: BuilderConfig 'corpus' not found\. "):
         hub(repo="me/set")
     fake_hub["me/set", "corpus", "train"] = [{"id": "a", "text": "One."}, {"id": "b", "text": 2}]
     with pytest.raises(UserError, match='me/set/corpus/train:2: the field "text" must be a string, but it is a number'):

@@ -11,8 +11,8 @@ pytestmark = pytest.mark.shared
 
 WITH_CORPUS = [
     "2wikimultihopqa_101", "graphrag_christmas_carol", "hirag_mix", "hotpotqa_dev500", "hotpotqa_train100",
-    "kevin_scott_podcast", "lihuaworld", "msft_transcripts", "multihoprag_chunks", "multihoprag_small", "musique_dev100",
-    "musique_ket500", "musique_train100", "popqa_sub",
+    "kevin_scott_podcast", "lihuaworld", "msft_transcripts", "multihoprag_chunks", "multihoprag_small",
+    "musique_dev100", "musique_ket500", "musique_train100", "popqa_sub",
 ]  # fmt: skip
 
 

@@ -153,7 +153,8 @@ def _openie(path: Path, finder: _Finder) -> tuple[list[Located[GivenTriples]], l
         passage = row.text("passage")
         document = finder.passage(passage)
         if document is None:
-            raise UserError(f'{row.place}: the passage "{passage[:40]}…" is not in the corpus.',
+            begin = " ".join(passage.split())[:40]
+            raise UserError(f'{row.place}: the passage "{begin}…" is not in the corpus.',
                             "Take the OpenIE file that belongs to this corpus.")
         entities, triples, bad = sound_triples(row.items("extracted_entities"), row.items("extracted_triples"))
         malformed += bad

@@ -1,12 +1,10 @@
 """Extraction read from the dataset: the entities and triples somebody else's model found."""
 
 from graphrag_bench.chunking.types import Chunk, ChunkTable
-from graphrag_bench.data.types import GivenTriples
+from graphrag_bench.data.types import GivenOpenIE
 from graphrag_bench.errors import UserError
 from graphrag_bench.graph.extraction import Extraction, Triple, clean
 from graphrag_bench.registry import register
-
-GivenOpenIE = tuple[GivenTriples, ...]
 
 
 @register("extractor", "openie")

@@ -1,0 +1,5 @@
+"""``python -m graphrag_bench``."""
+
+from graphrag_bench.cli import main
+
+raise SystemExit(main())

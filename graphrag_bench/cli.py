@@ -1,0 +1,125 @@
+"""The command line: check, plan, run, score, show, list. A user's mistake prints one sentence and exits with 2."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from graphrag_bench import __version__
+from graphrag_bench.errors import UserError
+
+_EPILOG = """\
+settings are Hydra overrides: a group chooses a page (method=hipporag dataset=sample llm=openai), a dotted key sets a value
+(method.retrieve.ranked.damping=0.3). With -m a comma lists alternatives: run -m method=bm25,vanilla seed=0,1
+
+examples:
+  graphrag-bench run -m method=vanilla,hipporag dataset=sample
+  graphrag-bench run method=hipporag dataset=folder dataset.path=DIR graph.extractor=openie until=retrieval
+  graphrag-bench plan experiment=demo
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="graphrag-bench", description="Build graph-based RAG methods from operators, compare them, trust the numbers.",
+        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"graphrag-bench {__version__}")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+
+    def verb(name: str, help_: str, act: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        made = verbs.add_parser(name, help=help_, description=help_[0].upper() + help_[1:] + ".")
+        made.set_defaults(act=act)
+        return made
+
+    for name, help_, act in (
+        ("run", "run methods on datasets and score them", _run),
+        ("check", "check the wiring and the data of a run; nothing is spent", _check),
+        ("plan", "estimate calls, tokens, disk and money of a run, and say what the store already holds", _plan),
+    ):
+        made = verb(name, help_, act)
+        made.add_argument("-m", "--multirun", action="store_true", help="let commas list alternatives: a sweep")
+        made.add_argument("overrides", nargs="*", metavar="key=value", help="what to run; see the examples of --help")
+    show = verb("show", "show a run's configuration, or a page, or a finished run's folder", _show)
+    show.add_argument("--config", action="store_true", help="print the full composed configuration")
+    show.add_argument("overrides", nargs="*", metavar="key=value", help="what to show, or the folder of a run")
+    listing = verb("list", "list components and pages, from their signatures", _list)
+    listing.add_argument("kind", nargs="?", help="one kind only: operator, builder, method, …")
+    listing.add_argument("--json", action="store_true", help="as JSON")
+    score = verb("score", "score a file of answers, ours or not; costs nothing", _score)
+    score.add_argument("file", type=Path, help='JSON lines {"id","prediction","answers","retrieved"?,"gold_passages"?}')
+    score.add_argument("--metrics", help="names joined by commas, such as accuracy,em,f1,recall,recall@5")
+    score.add_argument("--json", action="store_true", help="as JSON, the shape of metrics.json")
+    score.add_argument("--seed", type=int, default=0, help="seed of the bootstrap (0)")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code: 0, 2 for a user's mistake, 130 after Ctrl-C."""
+    parser = _parser()
+    options, rest = parser.parse_known_args(arguments)
+    flags = [text for text in rest if text.startswith("-") and "=" not in text]
+    if flags or (rest and not hasattr(options, "overrides")):
+        parser.error(f"unrecognized arguments: {' '.join(flags or rest)}")
+    if rest:  # Hydra's ~key=value and +key=value may stand anywhere
+        options.overrides = [*options.overrides, *rest]
+    try:
+        code: int = options.act(options)
+    except UserError as error:
+        sys.stderr.write(f"graphrag-bench: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        sys.stderr.write("\nStopped. What was finished is kept; run the same command again to resume.\n")
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
+        sys.stderr.close()
+        return 0
+    return code
+
+
+def _out(text: str) -> None:
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from graphrag_bench.experiment import run_to_end
+
+    results = run_to_end(options.overrides, multirun=options.multirun, out=_out)
+    return 0 if all(result.status == "done" for result in results) else 1
+
+
+def _check(options: argparse.Namespace) -> int:
+    from graphrag_bench.preflight import check
+
+    _out(check(options.overrides, multirun=options.multirun))
+    return 0
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from graphrag_bench.preflight import plan
+
+    _out(plan(options.overrides, multirun=options.multirun))
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from graphrag_bench.inspection import show
+
+    _out(show(options.overrides, config=options.config))
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    from graphrag_bench.inspection import listing
+
+    _out(listing(options.kind, as_json=options.json))
+    return 0
+
+
+def _score(options: argparse.Namespace) -> int:
+    from graphrag_bench.evaluation.show import run_score
+
+    _out(run_score(options.file, options.metrics, options.json, seed=options.seed))
+    return 0
+
+

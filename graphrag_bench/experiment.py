@@ -1,0 +1,83 @@
+"""Run the cells of an experiment, one after the other over one session, and show the table."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from graphrag_bench.cellrun import CellRun
+from graphrag_bench.cells import Cell, cells
+from graphrag_bench.display import display
+from graphrag_bench.report.cell import CellResult
+from graphrag_bench.report.table import Table
+from graphrag_bench.session import Session
+from graphrag_bench.store.files import write_json, write_text
+
+Out = Callable[[str], None]
+
+
+def run_to_end(overrides: Sequence[str], *, multirun: bool = False, out: Out, store: Path | None = None) -> list[CellResult]:
+    """Check every cell, run them, print the table and the folder.
+
+    Args:
+        overrides: what to run, as on the command line.
+        multirun: whether commas make a sweep.
+        out: where the table goes.
+        store: the artifact store; the user's own unless given.
+
+    Raises:
+        UserError: something is wrong with the request, or a stage cannot go on; what was finished is kept.
+    """
+    checked, notices = cells(overrides, multirun)
+    with display(checked[0].config["logging"]["display"]) as progress:
+        for notice in notices:
+            progress.say(notice)
+        results = asyncio.run(_interruptible(run_cells(checked, Session(store, progress))))
+    folder = Path(checked[0].config["output"]).expanduser()
+    table = write_table(results, folder)
+    out(str(table))
+    if calls := progress.totals():
+        out(calls)
+    out(f"Results: {folder}  (table.md; a folder a cell with answers.jsonl, metrics.json, run.json)")
+    return results
+
+
+async def run_cells(checked: Sequence[Cell], session: Session) -> list[CellResult]:
+    """Probe every plan, then run the cells in order; a cell whose result lies finished in its folder is read back."""
+    from graphrag_bench.preflight import probe_cells
+
+    await probe_cells(checked)
+    results = []
+    async with session:
+        runs = [CellRun(session, cell) for cell in checked]  # every dataset is read before anything is spent
+        for number, run in enumerate(runs, start=1):
+            name = " · ".join([run.config["method"]["name"], run.dataset.name, *(f"{k}={v}" for k, v in run.cell.axes.items())])
+            session.progress.cell(name, number, len(runs))
+            done = run.finished()
+            if done is not None:
+                session.progress.finish("finished before", str(run.folder))
+            results.append(done or await run.run())
+    return results
+
+
+async def _interruptible(work: Any) -> Any:
+    """Turn SIGTERM into a clean cancellation, as Ctrl-C already is."""
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    try:
+        loop.add_signal_handler(signal.SIGTERM, task.cancel)
+    except (NotImplementedError, RuntimeError, ValueError):
+        pass  # not on the main thread, or not on this platform: the default stays
+    try:
+        return await task
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+def write_table(results: Sequence[CellResult], folder: Path) -> Table:
+    """Write table.md and table.json into the run's folder and return the table."""
+    table = Table(results)
+    write_text(folder / "table.md", table.to_markdown() + "\n")
+    write_json(folder / "table.json", table.to_json())
+    return table
