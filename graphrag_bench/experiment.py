@@ -15,6 +15,8 @@ from graphrag_bench.session import Session
 from graphrag_bench.store.files import write_json, write_text
 
 Out = Callable[[str], None]
+RETRIEVAL_COLUMNS = ("recall@2", "recall@5", "all_gold@5", "mrr", "index_tokens", "index_seconds", "query_seconds", "answered")
+INDEX_COLUMNS = ("index_tokens", "index_seconds")
 
 
 def run_to_end(overrides: Sequence[str], *, multirun: bool = False, out: Out, store: Path | None = None) -> list[CellResult]:
@@ -76,8 +78,13 @@ async def _interruptible(work: Any) -> Any:
 
 
 def write_table(results: Sequence[CellResult], folder: Path) -> Table:
-    """Write table.md and table.json into the run's folder and return the table."""
-    table = Table(results)
+    """Write table.md and table.json into the run's folder and return the table.
+
+    A run that stopped before answering shows what it has: the retrieval metrics.
+    """
+    answered = any("accuracy" in result.metrics for result in results)
+    retrieved = any(result.metrics for result in results)
+    table = Table(results) if answered else Table(results, RETRIEVAL_COLUMNS if retrieved else INDEX_COLUMNS)
     write_text(folder / "table.md", table.to_markdown() + "\n")
     write_json(folder / "table.json", table.to_json())
     return table

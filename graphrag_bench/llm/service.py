@@ -205,8 +205,8 @@ class Chat:
             if needed > room:
                 self._book(request, request.purpose, _Sent(), "too_long")
                 return Reply("", None, 0, 0, 0.0, failure=Failure(
-                    "too_long", f"The prompt has {needed:,} tokens; the window of {self.window:,} leaves {room:,} beside "
-                    f"{request.max_tokens:,} for the reply."))
+                    "too_long", f"The prompt has {needed:,} tokens; the window of {self.window:,} leaves {room:,} "
+                    f"beside {request.max_tokens:,} for the reply."))
         sent = await self._send(request, request.messages)
         total, repair = sent, None
         read = self._read(request, sent)

@@ -164,7 +164,8 @@ class Stages:
             lend = {ChunkTable: chunks, Extraction: extraction, Embedder: embedder}
             graph = await asyncio.to_thread(component.call, **_lent(component, lend), **settings)
             graph.save(folder)
-            return graph.statistics()
+            embedding = sum(made.facts["cpu_seconds"] for made in embedder.artifacts.values() if made.built)
+            return {**graph.statistics(), "embedding_cpu_seconds": embedding}
 
         return Graph.open((await self._get("graph", self.graph_spec(), build)).path)
 

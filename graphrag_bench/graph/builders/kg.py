@@ -112,7 +112,8 @@ def _synonyms(names: Sequence[str], embedder: Embedder, threshold: float | None,
     eligible = np.array([number for number, name in enumerate(names) if len(phrase_key(name).replace(" ", "")) > 2], np.int64)
     if threshold is None or len(eligible) < 2:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    matrix = np.asarray(embedder.embed([names[number] for number in eligible], "passage"))
+    # all names are embedded, not the eligible ones alone: it is the very matrix the node index wants
+    matrix = np.asarray(embedder.embed(names, "passage"))[eligible]
     found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
     for start in range(0, len(matrix), _TILE):  # tiles of the upper triangle only: cosine is symmetric
         for other in range(start, len(matrix), _TILE):

@@ -38,7 +38,7 @@ def _phrases(text: str, salt: str) -> Iterator[str]:
     """Yield names, figures and then words of the passage for ever, from a place that depends on the salt."""
     part = passage(text) if text.strip() else ""
     # A word before a colon is a label ("Passage:", "Question:"), not a name.
-    named = (match.group().strip(".,") for match in _PHRASE.finditer(part) if part[match.end() : match.end() + 1] != ":")
+    named = (match.group().strip(".,") for match in _PHRASE.finditer(part) if not part.startswith(":", match.end()))
     found = list(dict.fromkeys(named))
     found = [phrase for phrase in found if phrase] or part.split() or ["Nothing"]
     start = _draw(len(found), text, salt) if salt != "0.0" else 0

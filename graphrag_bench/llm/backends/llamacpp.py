@@ -28,8 +28,8 @@ class LlamaCpp:
 
     What a prompt shares with the one before it is not computed again (a passage asked about ten times is read once).
     Replies nevertheless do not depend on what was asked before, nor on the number of threads, so a killed run that is
-    resumed goes on to the same replies. Neither comes by itself: reuse is cut back to a group of tokens that a fresh run
-    would compute in the same way, and flash attention (which splits its sums among threads) is off. Measured on
+    resumed goes on to the same replies. Neither comes by itself: reuse is cut back to whole groups of tokens, which a
+    fresh run computes in the same way, and flash attention (which splits its sums among threads) is off. Measured on
     qwen2.5-coder-0.5b: log-probabilities equal to the last bit; with llama.cpp's own reuse, 1 reply in 12 differed when
     the same prompts came in another order. With ``slots`` above 1, replies depend on what is asked at the same time.
 
@@ -116,6 +116,9 @@ class LlamaCpp:
             long = fault.get("type") == "exceed_context_size_error"
             raise CallError("too_long" if long else "bad_request", str(fault.get("message", fault)), retry=False)
         choice, usage = reply["choices"][0], reply["usage"]
+        if self._before and usage["prompt_tokens"] != len(self._before):
+            # A template we cannot follow. Nothing was kept before this prompt, and nothing will be after it.
+            self._reuse, self._before = False, []
         return Completion(choice["message"].get("content") or "", usage["prompt_tokens"], usage["completion_tokens"],
                           "length" if choice["finish_reason"] == "length" else "stop")
 
@@ -128,8 +131,8 @@ class LlamaCpp:
                 break
             shared += 1
         whole = min(shared, len(prompt) - 1) // _GROUP * _GROUP
-        if (self._before and whole != shared) or shared == len(self._before):
-            # The runtime keeps all that two prompts share. A prompt that leaves the common one at ``whole`` makes it drop
+        if self._before and (whole != shared or shared == len(self._before)):
+            # The runtime keeps all that two prompts share. One that leaves the common path at ``whole`` makes it drop
             # what follows, at the price of a single token.
             other = 1 if prompt[whole] != 1 else 2
             server.handle_completions({"prompt": [*prompt[:whole], other], "max_tokens": 1, "temperature": 0.0,
@@ -165,8 +168,8 @@ class LlamaCpp:
         try:
             return xllamacpp.Server(params)
         except (RuntimeError, ValueError) as error:
-            raise UserError(f"llama.cpp cannot load {path}: {error}.",
-                            "Give the path of a GGUF file of a chat model, and check that the memory suffices.") from error
+            raise UserError(f"llama.cpp cannot load {path}: {error}.", "Give the path of a GGUF file of a chat model, "
+                            "and check that the memory suffices.") from error
 
     def _tokens(self, text: str, *, special: bool = False) -> list[int]:
         asked = {"content": text, "add_special": special, "parse_special": special}
@@ -189,7 +192,7 @@ class LlamaCpp:
                     self._line.close()
                     self._line = None  # an idle connection is closed by the other side now and then
                     if attempt:
-                        raise CallError("connection", f"llama.cpp does not count tokens: {error}", retry=True) from error
+                        raise UserError(f"llama.cpp does not count tokens: {error}.", "Run again.") from error
                     continue
                 if answer.status != http.client.OK:
                     raise CallError("bad_request", f"llama.cpp refused {path}: {found}", retry=False)

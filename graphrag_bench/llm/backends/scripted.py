@@ -21,8 +21,8 @@ class Scripted:
     """Replies from a script, or plausible ones made from the prompt by rule; the same every time.
 
     Args:
-        replies: ``auto`` makes a reply from the prompt: with a schema a small instance of it, without one a short phrase
-            of the prompt. Anything else is the reply itself.
+        replies: ``auto`` makes a reply from the prompt: with a schema a small instance of it, without one a short
+            phrase of the prompt. Anything else is the reply itself.
         path: A script of JSON lines, tried in order before ``replies``: ``{"match": …, "reply": …}`` or
             ``{"match": …, "fail": KIND}``. ``match`` is a substring of the last user message, or a regular expression
             found in it; ``reply`` is a text, or JSON.

@@ -37,19 +37,23 @@ async def by_model(questions: Questions, model: ChatModel, *, max_tokens: int = 
 
 
 _QUOTED = re.compile(r"[\"“«]([^\"”»]{2,})[\"”»]|(?<!\w)['‘]([^'’]{2,}?)['’](?!\w)")
-_CAPITALISED = re.compile(
-    r"(?:[A-ZÀ-ÖØ-ÞĀ-Ž][\w.'’&/-]*|\d[\w.,:/-]*)"
-    r"(?:\s+(?:(?:of|the|de|la|le|von|van|der|den|du|da|do|dos|and|&|for|in|on|at|to|del|di|bin|al)\s+){0,2}(?:[A-ZÀ-ÖØ-ÞĀ-Ž][\w.'’&/-]*|\d[\w.,:/-]*))*"
-)
+_NAME = r"(?:[A-ZÀ-ÖØ-ÞĀ-Ž][\w.'’&/-]*|\d[\w.,:/-]*)"
+_SHORT = "of|the|and|&|for|in|on|at|to|with|from|by|de|la|le|von|van|der|den|du|da|do|dos|del|di|bin|al"
+_CAPITALISED = re.compile(rf"{_NAME}(?:\s+(?:(?:{_SHORT})\s+){{0,2}}{_NAME})*")
 _WORD = re.compile(r"[^\W_][\w'’-]*")
+# words a question may begin with, which are no part of a name
 _ASKING = frozenset(
     "who whom whose what which when where why how is are was were do does did has have had can could will would should in on at of "
-    "for from to by with the a an and or if name list tell give during after before between among both about as into than".split()
+    "for from to by with the a an and or if name list tell give during after before between among both about as into than there "
+    "besides along since until while".split()
 )
+# words that name nothing by themselves: what is left of a question without them is worth looking up
 _PLAIN = _ASKING | frozenset(
-    "it its he she his her they their them this that these those there been being be not no many much old long first last year "
-    "years one two same other also more most some any each another people person known called named used made got get become "
-    "became born died located part place time".split()
+    "it its he she his her they their them this that these those been being be not no many much old long first last year years one "
+    "two same other also more most some any each another called named used made make makes got get gets become became becomes born "
+    "died located considered running run held part place time where "
+    "country city state county continent region people person group team river world character actor author director performer "
+    "producer spouse mother father son daughter wife husband".split()
 )
 
 
@@ -58,7 +62,7 @@ def by_rule(questions: Questions) -> Questions:
     """Find the entities of each question by a rule, without a model.
 
     Quoted phrases and runs of capitalised words or numbers (joined over short words such as "of the"), less the asking
-    words a question begins with. A question without any is read as its longest runs of content words.
+    words a question begins with. A question without any is read as its runs of content words.
     """
     return replace(questions, entities=tuple(mentions(text) for text in questions.texts))
 
@@ -88,6 +92,4 @@ def _content_runs(text: str) -> list[str]:
             runs.append([])
         else:
             runs[-1].append(word)
-    kept = [" ".join(run) for run in runs if run]
-    longest = max((len(run.split()) for run in kept), default=0)
-    return [run for run in kept if len(run.split()) == longest]
+    return [" ".join(run) for run in runs if run]
