@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -97,6 +98,12 @@ class Chat:
         self._identity = identity_text(backend.identity)
         self._retried: set[str] = set()
         self._flows: WeakKeyDictionary[asyncio.AbstractEventLoop, _Flow] = WeakKeyDictionary()
+
+    def booked_to(self, ledger: Ledger, on_call: Callable[[Entry], None] | None = None) -> "Chat":
+        """Return the same model with another ledger: one cache, one limiter, one set of calls in flight."""
+        other = copy(self)  # shallow: the flows are shared
+        other.ledger, other._on_call = ledger, on_call
+        return other
 
     def count(self, text: str) -> int:
         """Return how many tokens ``text`` has."""

@@ -15,7 +15,7 @@ def estimate_tokens(text: str) -> int:
     Byte-pair encoders come to 3.5 to 5 bytes a token on European prose, fewer on names, figures and other scripts; 3 is
     on the safe side.
     """
-    return -(-len(text.encode("utf-8", "replace")) // 3)
+    return -(-_bytes(text) // 3)
 
 
 def prompt_tokens(messages: Sequence[Message], count: Callable[[str], int]) -> int:
@@ -25,7 +25,11 @@ def prompt_tokens(messages: Sequence[Message], count: Callable[[str], int]) -> i
 
 def surely_fits(messages: Sequence[Message], room: int) -> bool:
     """Say whether the prompt fits whatever the tokenizer, since no token is shorter than a byte. Cheap."""
-    return sum(len(message.text) * 4 + PER_MESSAGE for message in messages) + PER_PROMPT <= room
+    return sum(_bytes(message.text) + PER_MESSAGE for message in messages) + PER_PROMPT <= room
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def cut_to_window(text: str, budget_tokens: int, count: Callable[[str], int]) -> str:

@@ -53,6 +53,7 @@ class LlamaCpp:
     ) -> None:
         self.window = window
         self.concurrency = slots
+        self.say: weights.Say = lambda _: None  # told what is fetched; whoever shows progress may replace it
         self._model = model
         self._sampling = {"temperature": temperature, "top_p": top_p}
         self._seed = seed
@@ -151,7 +152,7 @@ class LlamaCpp:
         except ImportError as error:
             raise UserError("The llamacpp backend needs xllamacpp, which is not installed.",
                             "Run: pip install 'graphrag-bench[embedded]'") from error
-        path = weights.resolve(self._model)
+        path = weights.resolve(self._model, say=self.say)
         params = xllamacpp.CommonParams()
         params.model.path = str(path)
         params.n_ctx = self.window * self.concurrency
