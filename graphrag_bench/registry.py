@@ -136,6 +136,7 @@ class Registry:
             try:
                 _import_all(entry.module)
             except ImportError as error:
+                self._loaded.discard(kind)
                 raise UserError(
                     f"The entry point {entry.name} = {entry.value} (group graphrag_bench.{kind}) cannot be imported: {error}.",
                     "Re-install the package that announces it, or remove it.",

@@ -97,9 +97,9 @@ def resolve(name_or_path: str, store: Path | None = None, *, say: Say = _quiet) 
         return local
     known = _known(name_or_path)
     target = _place(store or store_root(), known)
-    if _is_sound(target, known, say):
-        return target
     try:
+        if _is_sound(target, known, say):
+            return target
         target.parent.mkdir(parents=True, exist_ok=True)
         with _locked(target, say):
             if not _is_sound(target, known, say):  # another process may have fetched it meanwhile
@@ -157,7 +157,7 @@ def _is_sound(target: Path, known: Weights, say: Say) -> bool:
     """Compare size and time with what was noted when the file was hashed; hash again only where they differ."""
     try:
         now = target.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     note = _note(target)
     try:

@@ -9,7 +9,7 @@ from graphrag_bench.config.overrides import Cell, Override
 from graphrag_bench.config.schema import GROUPS, PLAIN_GROUPS, RUN, SELECTORS, settings_faults
 from graphrag_bench.config.sources import Sources
 from graphrag_bench.errors import UserError
-from graphrag_bench.registry import REGISTRY, Setting, nearest
+from graphrag_bench.registry import REGISTRY, REQUIRED, Setting, nearest
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,12 @@ def compose(cell: Cell) -> Composed:
     where = Sources(choices, {item.key: item.text for item in values})
     unused: dict[str, UserError] = {}
     for item in values:
-        fault = _accepts(item, OmegaConf.to_container(cfg, resolve=False))
+        fault = _usable(item, OmegaConf.to_container(cfg, resolve=False))
         if fault is not None:
             unused[item.text] = fault
         elif item.delete:
-            _delete(cfg, item.key)
+            if fault := _delete(cfg, item):
+                unused[item.text] = fault
         else:
             _update(cfg, item)
     try:
@@ -60,6 +61,7 @@ def compose(cell: Cell) -> Composed:
                         f"Give {key}=… on the command line or in the page.") from error
     assert isinstance(config, dict)
     plain: dict[str, Any] = {str(key): value for key, value in config.items()}
+    _fill(plain)
     return Composed(plain, where, _faults(plain, where), unused, choices)
 
 
@@ -91,6 +93,8 @@ def _defaults() -> dict[str, str]:
 def _requires(method: str) -> dict[str, str]:
     for path in sources.lineage("method", method):  # nearest first: a page's own wish stands above its parent's
         if wish := sources.read_page(path).get("requires"):
+            if not isinstance(wish, dict):
+                return {}  # the planner says it
             unknown = [group for group in wish if group not in GROUPS]
             if unknown:
                 raise UserError(f"{sources.shown(path)}:{sources.lines(path)[('requires',)]}: requires names the group "
@@ -110,12 +114,17 @@ def _update(cfg: Any, item: Override) -> None:
     OmegaConf.update(cfg, item.key, item.value, merge=False, force_add=True)
 
 
-def _delete(cfg: Any, key: str) -> None:
-    *parents, last = key.split(".")
+def _delete(cfg: Any, item: Override) -> UserError | None:
+    from omegaconf import DictConfig
+
+    *parents, last = item.key.split(".")
     node = cfg
     for part in parents:
-        node = node[part]
+        node = node.get(part) if isinstance(node, DictConfig) else None
+    if not isinstance(node, DictConfig) or last not in node:
+        return UserError(f"on the command line, {item.text}: there is no {item.key} to remove.", "Leave it out.")
     del node[last]
+    return None
 
 
 def group_settings(group: str, values: Mapping[str, Any]) -> tuple[dict[str, Setting], str]:
@@ -137,6 +146,13 @@ def group_settings(group: str, values: Mapping[str, Any]) -> tuple[dict[str, Set
             settings = {**settings, **extractor.settings}
             owner += f" with extractor {extractor.name}"
     return settings, owner
+
+
+def _usable(item: Override, config: Any) -> UserError | None:
+    try:
+        return _accepts(item, config)
+    except UserError:  # the component it would set does not exist; that is said where it is named
+        return None
 
 
 def _accepts(item: Override, config: Any) -> UserError | None:
@@ -162,20 +178,24 @@ def _method_accepts(rest: Sequence[str], page: Mapping[str, Any], where: str) ->
     field, *inner = rest
     name = page.get("name", "the method")
     if field in ("question", "retrieve", "context") and inner:
-        known = page.get(field) or {}
+        known = _mapping(page.get(field))
         if inner[0] not in known:
             return UserError(f"{where}: {name} has nothing called {inner[0]!r} under {field}.", nearest(inner[0], known))
         if field == "retrieve" and len(inner) > 1:
-            return _step_accepts(inner[0], inner[1], known[inner[0]], where)
+            return _step_accepts(inner[0], inner[1], _mapping(known[inner[0]]), where)
         return None
     if field == "answer" and inner:
-        answer = page.get("answer") or {}
+        answer = _mapping(page.get("answer"))
         generator = REGISTRY.get("generator", str(answer.get("generator")))
         if inner[0] not in {"generator", *generator.settings}:
             return UserError(f"{where}: generator {generator.name} has no setting {inner[0]!r}.", nearest(inner[0], generator.settings))
         return None
     fields = ("name", "source", "top_k", "question", "retrieve", "context", "answer", *page)
     return None if field in fields else UserError(f"{where}: a method has no setting {field!r}.", nearest(field, fields))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _step_accepts(step: str, name: str, values: Mapping[str, Any], where: str) -> UserError | None:
@@ -186,6 +206,14 @@ def _step_accepts(step: str, name: str, values: Mapping[str, Any], where: str) -
     return UserError(f"{where}: step {step} ({operator.name}) has no setting {name!r}.", nearest(name, known))
 
 
+def _fill(config: dict[str, Any]) -> None:
+    """Give the run's own fields and the plain groups their defaults where a page or ``~key`` leaves them out."""
+    for values, settings in ((config, RUN), *((config[group], settings) for group, settings in PLAIN_GROUPS.items())):
+        for name, setting in settings.items():
+            if isinstance(values, dict) and setting.default is not REQUIRED:
+                values.setdefault(name, setting.default)
+
+
 def _faults(config: Mapping[str, Any], where: Sources) -> list[UserError]:
     own = {key: value for key, value in config.items() if key not in GROUPS}
     faults = settings_faults(own, RUN, where.locate, (), "a run")
@@ -194,7 +222,10 @@ def _faults(config: Mapping[str, Any], where: Sources) -> list[UserError]:
         try:
             settings, owner = group_settings(group, values)
         except UserError as error:
-            faults.append(UserError(f"{where.locate(group, SELECTORS[group][0])}: {error.problem}", error.fix))
+            selector, kind = SELECTORS[group]
+            if group == "graph" and values.get(selector) in {component.name for component in REGISTRY.all(kind)}:
+                selector = "extractor"
+            faults.append(UserError(f"{where.locate(group, selector)}: {error.problem}", error.fix))
             continue
         faults.extend(settings_faults(values, settings, where.locate, (group,), owner))
     return faults

@@ -38,6 +38,7 @@ def parse(texts: Sequence[str]) -> list[list[Override]]:
     for text in texts:
         try:
             parsed = parser.parse_override(text)
+            listed = list(parsed.sweep_string_iterator()) if parsed.is_sweep_override() and not parsed.is_delete() else []
         except HydraException as error:
             reason = str(error).split("\n")[0].rstrip(".")
             raise UserError(f"The override {text!r} cannot be read: {reason}.", "Write key=value; quote what has spaces.") from error
@@ -47,7 +48,7 @@ def parse(texts: Sequence[str]) -> list[list[Override]]:
         if parsed.is_delete():
             out.append([Override(key, None, text, delete=True)])
         elif parsed.is_sweep_override():
-            out.append([_single(parser, key, value) for value in parsed.sweep_string_iterator()])
+            out.append([_single(parser, key, value) for value in listed])
         else:
             out.append([Override(key, _value(parsed), text)])
     return out
@@ -108,5 +109,6 @@ def _experiment(name: str) -> list[list[Override]]:
         if not isinstance(values, list) or not values:
             raise UserError(f"{sources.shown(path)}:{sources.lines(path)[('sweep', key)]}: {key} wants a list of values.",
                             f"Write {key}: [one, two].")
-        parsed.append([options[0] for options in parse([f"{key}={value}" for value in values])])
+        spelled = ["null" if value is None else value for value in values]
+        parsed.append([option for options in parse([f"{key}={value}" for value in spelled]) for option in options])
     return parsed

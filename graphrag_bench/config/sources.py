@@ -24,7 +24,13 @@ def roots() -> tuple[Path, ...]:
     own = package / "_conf" if (package / "_conf").is_dir() else package.parent / "conf"
     if not own.is_dir():
         raise UserError("The folder conf/ with the method pages is missing.", "Re-install graphrag-bench.")
-    outside = [Path(str(files(entry.module))) / "conf" for entry in entry_points(group="graphrag_bench.conf")]
+    outside = []
+    for entry in entry_points(group="graphrag_bench.conf"):
+        try:
+            outside.append(Path(str(files(entry.module))) / "conf")
+        except ImportError as error:
+            raise UserError(f"The entry point {entry.name} = {entry.value} (group graphrag_bench.conf) cannot be imported: {error}.",
+                            "Re-install the package that announces it, or remove it.") from error
     for folder in outside:
         if not folder.is_dir():
             raise UserError(f"A package announces configuration pages in {folder}, which is not a folder.",

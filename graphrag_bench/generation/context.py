@@ -54,6 +54,7 @@ def assemble(
             if size > budget:
                 cut += 1
                 if budget < _LEAST:
+                    budget = 0
                     continue
                 text = cut_to_window(text, budget, count)
                 size = budget

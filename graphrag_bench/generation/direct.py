@@ -12,14 +12,14 @@ from graphrag_bench.prompts import prompt, prompt_hash
 from graphrag_bench.registry import register
 
 _HERE = "graphrag_bench.generation"
-_MARKED = re.compile(r"answer\s*[:：]\s*\**\s*(.+)", re.IGNORECASE | re.DOTALL)
+_MARKER = re.compile(r"answer\s*[:：]\s*\**\s*", re.IGNORECASE)
 PROMPTS = prompt_hash(_HERE, "system", "system_context", "short", "free", "reasoning", "reasoning_short", "reasoning_free", "refuse")
 
 
 def overhead(settings: Mapping[str, Any], count: Callable[[str], int]) -> int:
     """Return how many tokens a prompt has beside context and question."""
     task = instruction(short_answer=settings["short_answer"], reasoning=settings["reasoning"], may_refuse=settings["may_refuse"])
-    return sum(count(turn.text) for turn in turns("", "x", task))
+    return sum(count(turn.text) for turn in turns("", "x", task, "Short answer:"))
 
 
 @register("generator", "direct", prompts=PROMPTS, overhead=overhead)
@@ -45,9 +45,10 @@ async def direct(
         max_tokens: room for the reply.
     """
     task = instruction(short_answer=short_answer, reasoning=reasoning, may_refuse=may_refuse)
+    cue = _cue(short_answer=short_answer, reasoning=reasoning)
     rows = [row for row in range(len(questions)) if row not in questions.failed]
     replies = await model.ask_all([
-        Request(turns(questions.texts[row], contexts[row].text, task), max_tokens, "answer", "answer", questions.ids[row])
+        Request(turns(questions.texts[row], contexts[row].text, task, cue), max_tokens, "answer", "answer", questions.ids[row])
         for row in rows
     ])
     asked = dict(zip(rows, replies, strict=True))
@@ -66,11 +67,18 @@ def instruction(*, short_answer: bool, reasoning: bool, may_refuse: bool) -> str
     return " ".join(parts + ([prompt(_HERE, "refuse")] if may_refuse else []))
 
 
-def turns(question: str, context: str, task: str) -> tuple[Message, ...]:
-    """Return the chat turns of one question."""
+def _cue(*, short_answer: bool, reasoning: bool) -> str:
+    return "Reasoning:" if reasoning else "Short answer:" if short_answer else "Answer:"
+
+
+def turns(question: str, context: str, task: str, cue: str) -> tuple[Message, ...]:
+    """Return the chat turns of one question: what to do, then the passages, the question, and the cue for the reply.
+
+    The instruction stands in the system turn: behind the question, small models take it for a part of the answer.
+    """
     shown = f"Passages:\n{context}\n\n" if context else ""
     system = prompt(_HERE, "system_context" if context else "system")
-    return (Message("system", system), Message("user", f"{shown}Question: {question}\n{task}"))
+    return (Message("system", f"{system} {task}"), Message("user", f"{shown}Question: {question}\n{cue}"))
 
 
 def _answer(question: str, reply: Reply, reasoning: bool, cut: int) -> Answer:
@@ -78,6 +86,6 @@ def _answer(question: str, reply: Reply, reasoning: bool, cut: int) -> Answer:
         return Answer(question, "failed", None, f"{reply.failure.kind}: {reply.failure.message}", reply.text, cut)
     text = reply.text.strip()
     if reasoning:
-        marked = _MARKED.search(text, text.lower().rfind("answer") if "answer" in text.lower() else 0)
-        text = marked.group(1).strip() if marked else text
+        said = [after for mark in _MARKER.finditer(text) if (after := text[mark.end() :].strip())]
+        text = said[-1] if said else text
     return Answer(question, "refused" if is_refusal(text) else "ok", text, "", reply.text if reasoning else "", cut)

@@ -47,8 +47,9 @@ class LexicalIndex:
             return np.empty(0, np.int64), np.empty(0)
         scores = np.asarray(self._engine.get_scores(known), dtype=np.float64)[: self._size]
         ids = np.flatnonzero(scores > 0)
-        best = np.lexsort((ids, -np.round(scores[ids], 6)))[:top_k]
-        return ids[best], scores[ids[best]]
+        values = np.round(scores[ids], 6)  # sums of single-precision terms: their order of summation must not rank
+        best = np.lexsort((ids, -values))[:top_k]
+        return ids[best], values[best]
 
 
 def _tokens(texts: Sequence[str]) -> Any:

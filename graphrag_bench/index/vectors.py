@@ -32,21 +32,24 @@ class VectorIndex:
         step = max(1, _BLOCK // len(self.matrix))
         out = []
         for start in range(0, len(vectors), step):
-            scores = vectors[start : start + step] @ self.matrix.T
-            out.extend(_top(row, top_k) for row in scores)
+            block = vectors[start : start + step]
+            scores = block @ self.matrix.T
+            out.extend(self._top(vector, row, top_k) for vector, row in zip(block, scores, strict=True))
         return out
 
-
-def _top(scores: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the k best, among equals at the cut the smaller ids."""
-    k = min(k, len(scores))
-    if k <= 0:
-        return np.empty(0, np.int64), np.empty(0)
-    cut = (np.max(scores) if k == 1 else np.partition(scores, len(scores) - k)[len(scores) - k]) - 10.0**-_DECIMALS
-    ids = np.flatnonzero(scores >= cut)
-    values = np.round(scores[ids].astype(np.float64), _DECIMALS)
-    best = np.lexsort((ids, -values))[:k]
-    return ids[best], values[best]
+    def _top(
+        self, vector: NDArray[np.float32], scores: NDArray[np.float32], k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the k best, among equals at the cut the smaller ids; the few that can be are scored in double precision."""
+        k = min(k, len(scores))
+        if k <= 0:
+            return np.empty(0, np.int64), np.empty(0)
+        cut = (np.max(scores) if k == 1 else np.partition(scores, len(scores) - k)[len(scores) - k]) - 2 * 10.0**-_DECIMALS
+        ids = np.flatnonzero(scores >= cut)
+        exact = (self.matrix[ids].astype(np.float64) * vector.astype(np.float64)).sum(axis=1)
+        values = np.round(exact, _DECIMALS)
+        best = np.lexsort((ids, -values))[:k]
+        return ids[best], values[best]
 
 
 class NodeVectors(VectorIndex):

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from graphrag_bench.errors import OperatorFailure
@@ -44,8 +45,8 @@ async def retrieve(plan: Plan, lend: Mapping[type, Any], questions: Questions) -
         try:
             result = await _call(step.component, lend, inputs, step.settings)
         except OperatorFailure as error:
-            failed = {row: f"operator: {step.component.name}: {error}" for row in range(len(questions))}
-            result = step.component.returns.empty(len(questions))
+            failed = {**dict.fromkeys(range(len(questions)), f"operator: {step.component.name}: {error}"), **failed}
+            result = _nothing(step.component.returns, questions)
         _keep(values, step, result, failed)
     return values
 
@@ -57,8 +58,21 @@ def _joined(step: Step, values: Sequence[Ranking]) -> Ranking:
 def _keep(values: dict[str, Any], step: Step, result: Any, failed: Mapping[int, str]) -> None:
     parts = {f"{step.name}.{name}": part for name, part in result._asdict().items()} if hasattr(result, "_asdict") else {step.name: result}
     for name, value in parts.items():
-        value.failed = {**failed, **value.failed}
+        marked = {**failed, **value.failed}
+        if isinstance(value, Questions):
+            value = replace(value, failed=marked)
+        else:
+            value.failed = marked
         values[name] = value
+
+
+def _nothing(returns: Any, questions: Questions) -> Any:
+    """Return what a step that could not serve the batch made: nothing, of the type it returns."""
+    if returns is Questions:
+        return questions
+    if issubclass(returns, tuple):
+        return returns(*(kind.empty(len(questions)) for kind in returns.__annotations__.values()))
+    return returns.empty(len(questions))
 
 
 async def _call(

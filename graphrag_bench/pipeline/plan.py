@@ -100,8 +100,9 @@ class Planner:
         steps = [step for name, values in self._mapping("retrieve").items() if (step := self._step(name, values))]
         sections = [section for name, values in self._mapping("context").items() if (section := self._section(name, values))]
         generator = self._generator(bool(sections))
-        for name in self._values.keys() - self._read:
-            if not self.faults:  # a fault above can be why nobody reads it
+        unread = [name for name in self._values if name not in self._read]
+        if not self.faults:  # a fault above can be why nobody reads it
+            for name in unread:
                 self._fault(("retrieve", name), f"nothing reads the result of step {name!r}.", "Wire it to a later step or a context section, or remove it.")
         if self.faults:
             return None
@@ -216,6 +217,8 @@ class Planner:
 
     def _named(self, component: Component, port: Port, names: Any, path: tuple[str, ...]) -> tuple[str, ...]:
         listed = names if isinstance(names, list) else [names]
+        if not listed:
+            self._fault(path, f"{component.name} takes {port.name}, and the list names no value.", _of_type(self._values, port.annotation))
         for name in listed:
             kind = self._values.get(str(name))
             if kind is None:
@@ -237,6 +240,8 @@ class Planner:
             elif fault := value_fault(value, _SECTION[key], self._locate("method", *path, key), f"section {name}"):
                 self.faults.append(fault)
         listed = values["from"] if isinstance(values["from"], list) else [values["from"]]
+        if not listed:
+            self._fault((*path, "from"), f"section {name} shows nothing: the list is empty.", _of_type(self._values, Chunks))
         kinds = set()
         for source in map(str, listed):
             self._read.add(source)

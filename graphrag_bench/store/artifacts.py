@@ -13,6 +13,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ class Store:
         if known is not None and known.path.exists():
             return known
         path = self.folder(spec)
-        if not (path / _MANIFEST).exists():
+        if not path.exists():
             return None
         fault = _damage(path)
         if fault:
@@ -163,8 +164,8 @@ class Store:
     def discard(self, spec: Spec) -> None:
         """Remove an artifact, so that it is built again."""
         self._verified.pop(spec.key, None)
-        with disk_faults("remove an artifact", self.folder(spec)):
-            shutil.rmtree(self.folder(spec), ignore_errors=True)
+        with disk_faults("remove an artifact", self.folder(spec)), suppress(FileNotFoundError):
+            shutil.rmtree(self.folder(spec))
 
     def _set_aside(self, path: Path, fault: str) -> None:
         target = self.root / "damaged" / f"{path.name}-{uuid.uuid4().hex[:8]}"
@@ -178,8 +179,10 @@ def _damage(path: Path) -> str:
     """Return what is wrong with an artifact's folder, or an empty string."""
     try:
         manifest = json.loads((path / _MANIFEST).read_text("utf-8"))
-        files = manifest["files"]
+        files = dict(manifest["files"])
         complete = {"spec", "facts"} <= manifest.keys()
+    except FileNotFoundError:
+        return "its manifest is missing"
     except (ValueError, KeyError, TypeError):
         return "its manifest cannot be read"
     except OSError as error:

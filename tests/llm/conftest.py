@@ -20,7 +20,7 @@ NAMES = {
 
 
 class Server:
-    """Answers each call with the next of its ``answers``, the last one for ever: (status, headers, body) or ``hang``."""
+    """Answers each call with the next of its ``answers``, the last for ever: (status, headers, body) or ``hang``."""
 
     hang = "hang"
 
@@ -48,7 +48,8 @@ class Server:
                 status, headers, content = answer
                 raw = content if isinstance(content, bytes) else json.dumps(content).encode()
                 self.send_response(status)
-                for name, value in {"Content-Type": "application/json", "Content-Length": str(len(raw)), **headers}.items():
+                usual = {"Content-Type": "application/json", "Content-Length": str(len(raw))}
+                for name, value in {**usual, **headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(raw)
@@ -56,7 +57,11 @@ class Server:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        class Quiet(ThreadingHTTPServer):
+            def handle_error(self, *_: object) -> None:
+                """A client that hangs up is part of the tests."""
+
+        self._http = Quiet(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1"
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)

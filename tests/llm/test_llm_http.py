@@ -45,8 +45,8 @@ def test_a_plain_reply(server: Any, clock: Any, tools: Any) -> None:
 
 
 def test_retry_after_is_waited_for_and_bounded(server: Any, clock: Any, tools: Any) -> None:
-    server.answers = [tools.status(429, headers={"Retry-After": "7"}), tools.status(429, headers={"Retry-After": "900"}),
-                      tools.ok("Yes.")]
+    server.answers = [tools.status(429, headers={"Retry-After": "7"}),
+                      tools.status(429, headers={"Retry-After": "900"}), tools.ok("Yes.")]
     (reply,), chat = run(server, clock, [tools.ask()])
     assert reply.text == "Yes." and reply.retries == 2
     assert clock.waits == [7.0, 60.0]
@@ -94,7 +94,7 @@ def test_each_fault_is_a_counted_failure_and_never_an_answer(
         "wrong schema": tools.ok('{"names": "Ann"}'),
     }[answer]]
     ledger = Ledger()
-    (reply,), _ = run(server, clock, [tools.ask(schema=tools.NAMES)], timeout_s=0.05 if answer == "hang" else 5.0,
+    (reply,), _ = run(server, clock, [tools.ask(schema=tools.NAMES)], timeout_s=0.2 if answer == "hang" else 5.0,
                       ledger=ledger)
     assert reply.failure is not None and reply.failure.kind == kind
     assert reply.text == "" and reply.data is None
@@ -151,7 +151,7 @@ def test_a_refused_key_stops_the_run_and_names_the_variable(server: Any, clock: 
     with pytest.raises(UserError, match="OPENAI_API_KEY") as caught:
         run(server, clock, [tools.ask(str(n)) for n in range(50)])
     assert KEY not in str(caught.value)
-    assert len(server.seen) <= 16
+    assert len(server.seen) <= 32  # those in flight, not all fifty
 
 
 def test_an_unknown_model_stops_the_run(server: Any, clock: Any, tools: Any) -> None:
@@ -174,7 +174,9 @@ def test_a_local_server_wants_none(server: Any, clock: Any, tools: Any, monkeypa
     assert reply.text == "Yes."
 
 
-@pytest.mark.parametrize(("mode", "form"), [("json_schema", "json_schema"), ("json_object", "json_object"), ("none", None)])
+@pytest.mark.parametrize(("mode", "form"), [
+    ("json_schema", "json_schema"), ("json_object", "json_object"), ("none", None),
+])
 def test_the_schema_reaches_the_model_in_every_mode(server: Any, clock: Any, tools: Any, mode: Any, form: Any) -> None:
     server.answers = [tools.ok('```json\n{"names": ["Ann"]}\n```')]
     (reply,), _ = run(server, clock, [tools.ask(schema=tools.NAMES)], schema_mode=mode)
@@ -184,7 +186,9 @@ def test_the_schema_reaches_the_model_in_every_mode(server: Any, clock: Any, too
     assert ("additionalProperties" in sent["messages"][0]["content"]) is (mode != "json_schema")
 
 
-def test_the_key_is_nowhere(server: Any, clock: Any, tools: Any, tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_key_is_nowhere(
+    server: Any, clock: Any, tools: Any, tmp_path: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG, logger="graphrag_bench")
     server.answers = [tools.ok("Ann"), tools.status(400, f"bad: {KEY}"), tools.status(500, f"worse: {KEY}")]
     cache, ledger = ReplyCache(tmp_path / "replies.db"), Ledger(tmp_path / "ledger.jsonl")

@@ -1,6 +1,7 @@
 """The knowledge graph: entity names, named relations between them, and synonym edges (HippoRAG, G-retriever, ToG, DALK)."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
@@ -23,11 +24,15 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 @lru_cache(maxsize=1 << 18)
 def phrase_key(name: str) -> str:
-    """Return what makes two phrases the same node: case-folded, everything but letters and digits as one space."""
-    return _APART.sub(" ", name.casefold()).strip()
+    """Return what makes two phrases the same node: case-folded, everything but letters, their marks and digits as one space."""
+    if name.isascii():
+        return _APART.sub(" ", name.casefold()).strip()
+    folded = unicodedata.normalize("NFC", name.casefold())
+    kept = "".join(char if char.isalnum() or unicodedata.category(char)[0] == "M" else " " for char in folded)
+    return " ".join(word for word in kept.split() if any(map(str.isalnum, word)))
 
 
-@register("builder", "kg", version=1, provides=("node.name", "relationship.name", "relationship.weight"))
+@register("builder", "kg", version=2, provides=("node.name", "relationship.name", "relationship.weight"))
 def build(
     chunks: ChunkTable,
     extraction: Extraction,
@@ -109,7 +114,7 @@ def _pairs(pairs: Sequence[tuple[int, int]], shape: tuple[int, int]) -> Incidenc
 
 def _synonyms(names: Sequence[str], embedder: Embedder, threshold: float | None, top_k: int) -> Pairs:
     """Return the pairs (smaller id first) whose cosine reaches the threshold, each among the nearest of one of its ends."""
-    eligible = np.array([number for number, name in enumerate(names) if len(phrase_key(name).replace(" ", "")) > 2], np.int64)
+    eligible = np.array([number for number, name in enumerate(names) if sum(map(str.isalnum, phrase_key(name))) > 2], np.int64)
     if threshold is None or len(eligible) < 2:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
     # all names are embedded, not the eligible ones alone: it is the very matrix the node index wants

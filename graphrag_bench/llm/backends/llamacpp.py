@@ -95,7 +95,7 @@ class LlamaCpp:
         """Free the model; a later call loads it again."""
         workers, self._workers = self._workers, None
         if workers is not None:
-            await asyncio.to_thread(workers.shutdown)
+            await asyncio.to_thread(workers.shutdown, cancel_futures=True)
         with self._counting:
             if self._line is not None:
                 self._line.close()

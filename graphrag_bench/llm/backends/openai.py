@@ -89,9 +89,10 @@ class OpenAI:
             body["response_format"] = {"type": "json_schema", "json_schema": shape}
         elif schema is not None and self._mode == "json_object":
             body["response_format"] = {"type": "json_object"}
+        client = self._client()
         try:
             async with asyncio.timeout(self._timeout):
-                raw = await self._client().chat.completions.with_raw_response.create(**body, extra_body=self._extra)
+                raw = await client.chat.completions.with_raw_response.create(**body, extra_body=self._extra)
             return self._read(raw.http_response.content, messages)
         except (TimeoutError, openai.APITimeoutError) as error:
             raise CallError("timeout", f"No reply within {self._timeout:g} s.", retry=True) from error
@@ -101,7 +102,8 @@ class OpenAI:
             cause = self._safe(str(error.__cause__ or error))
             raise CallError("connection", f"The server cannot be reached: {cause}", retry=True) from None
         except openai.APIError as error:
-            raise CallError("error_body", f"The reply is not readable: {self._safe(error.message)}", retry=True) from None
+            said = self._safe(error.message)
+            raise CallError("error_body", f"The reply is not readable: {said}", retry=True) from None
 
     def count(self, text: str) -> int:
         """Return how many tokens ``text`` has, or an upper estimate where no tokenizer was named."""

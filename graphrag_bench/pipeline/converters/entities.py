@@ -71,7 +71,8 @@ def mentions(text: str) -> tuple[str, ...]:
     """Return the mentions of one question, in the order they stand in it."""
     found: dict[str, None] = {}
     for match in _QUOTED.finditer(text):
-        found[(match.group(1) or match.group(2)).strip(" ,.?!")] = None
+        if name := (match.group(1) or match.group(2)).strip(" ,.?!"):
+            found[name] = None
     rest = _QUOTED.sub(" , ", text)
     for match in _CAPITALISED.finditer(rest):
         words = match.group().split()
