@@ -14,7 +14,6 @@ from graphrag_bench.pipeline.plan import Plan, Planner
 from graphrag_bench.registry import REGISTRY
 
 
-
 @dataclass(frozen=True)
 class Cell:
     """One checked cell: its configuration and plan, and what names it in folders and tables."""
@@ -40,7 +39,9 @@ class Cell:
             config[group] = {key: value for key, value in config[group].items() if not fields[key].inert}
         for group, kind, selector in (("llm", "chat_model", "backend"), ("embedder", "embedder", "backend")):
             settings = REGISTRY.get(kind, config[group][selector]).settings
-            config[group] = {key: value for key, value in config[group].items() if key not in settings or not settings[key].inert}
+            config[group] = {
+                key: value for key, value in config[group].items() if key not in settings or not settings[key].inert
+            }
         return config
 
 
@@ -59,17 +60,20 @@ def cells(overrides: Sequence[str], multirun: bool = False) -> tuple[list[Cell],
         except UserError as error:
             faults.setdefault(str(error), error)
     used = {item.text for overriding, result in composed for item in overriding if item.text not in result.unused}
-    notices: dict[str, str] = {}
+    idle: dict[str, dict[str, None]] = {}
     built: list[Cell] = []
     for overriding, result in composed:
         method = result.choices["method"]
         for text, fault in result.unused.items():
             if text in used:
-                notices.setdefault(f"{method} has no use for {text}; it applies to other cells", "")
+                idle.setdefault(text, {})[method] = None
             elif not any(item.text == text for item in overriding if item.key == "method"):
                 faults.setdefault(str(fault), fault)
-        axes = {item.key: item.value for item in overriding if item.key in swept and item.key not in ("method", "dataset")
-                and item.text not in result.unused}
+        axes = {
+            item.key: item.value
+            for item in overriding
+            if item.key in swept and item.key not in ("method", "dataset") and item.text not in result.unused
+        }
         cell, found = _check(overriding, result, method, axes)
         for fault in found:
             faults.setdefault(str(fault), fault)
@@ -78,10 +82,15 @@ def cells(overrides: Sequence[str], multirun: bool = False) -> tuple[list[Cell],
     if faults:
         count = len(faults)
         raise Faults(f"{count} fault{'s' * (count > 1)}; nothing was run and no model was called.", faults.values())
-    return _distinct(built), list(notices)
+    notices = [
+        f"{text} has no effect on {', '.join(methods)}; it applies to the other cells" for text, methods in idle.items()
+    ]
+    return _distinct(built), notices
 
 
-def _check(overriding: Overrides, result: Composed, method: str, axes: dict[str, Any]) -> tuple[Cell | None, list[UserError]]:
+def _check(
+    overriding: Overrides, result: Composed, method: str, axes: dict[str, Any]
+) -> tuple[Cell | None, list[UserError]]:
     config = result.config
     name = config["graph"].get("builder")
     try:
@@ -92,8 +101,12 @@ def _check(overriding: Overrides, result: Composed, method: str, axes: dict[str,
     plan = planner.plan()
     faults = [*result.faults, *planner.faults, *_metric_faults(config, result)]
     if builder is not None and not config["graph"].get("extractor"):
-        faults.append(UserError(f"{result.sources.locate('graph', 'extractor')}: the graph {builder.name} needs an extractor.",
-                                "Write graph.extractor=llm or graph.extractor=openie."))
+        faults.append(
+            UserError(
+                f"{result.sources.locate('graph', 'extractor')}: the graph {builder.name} needs an extractor.",
+                "Write graph.extractor=llm or graph.extractor=openie.",
+            )
+        )
     if plan is None or faults:
         return None, faults
     texts = tuple(item.text for item in overriding)
@@ -130,5 +143,3 @@ def _safe(name: str) -> str:
 def reaches(config: dict[str, Any], stage: str) -> bool:
     """Say whether a run goes as far as ``stage``."""
     return STAGES.index(config["until"]) >= STAGES.index(stage)
-
-

@@ -21,8 +21,10 @@ examples:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="graphrag-bench", description="Build graph-based RAG methods from operators, compare them, trust the numbers.",
-        epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="graphrag-bench",
+        description="Build graph-based RAG methods from operators, compare them, trust the numbers.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"graphrag-bench {__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
@@ -121,5 +123,3 @@ def _score(options: argparse.Namespace) -> int:
 
     _out(run_score(options.file, options.metrics, options.json, seed=options.seed))
     return 0
-
-

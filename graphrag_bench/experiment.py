@@ -1,8 +1,9 @@
 """Run the cells of an experiment, one after the other over one session, and show the table."""
 
 import asyncio
+import contextlib
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,22 @@ from graphrag_bench.session import Session
 from graphrag_bench.store.files import write_json, write_text
 
 Out = Callable[[str], None]
-RETRIEVAL_COLUMNS = ("recall@2", "recall@5", "all_gold@5", "mrr", "index_tokens", "index_seconds", "query_seconds", "answered")
+RETRIEVAL_COLUMNS = (
+    "recall@2",
+    "recall@5",
+    "all_gold@5",
+    "mrr",
+    "index_tokens",
+    "index_seconds",
+    "query_seconds",
+    "answered",
+)
 INDEX_COLUMNS = ("index_tokens", "index_seconds")
 
 
-def run_to_end(overrides: Sequence[str], *, multirun: bool = False, out: Out, store: Path | None = None) -> list[CellResult]:
+def run_to_end(
+    overrides: Sequence[str], *, multirun: bool = False, out: Out, store: Path | None = None
+) -> list[CellResult]:
     """Check every cell, run them, print the table and the folder.
 
     Args:
@@ -54,7 +66,9 @@ async def run_cells(checked: Sequence[Cell], session: Session) -> list[CellResul
     async with session:
         runs = [CellRun(session, cell) for cell in checked]  # every dataset is read before anything is spent
         for number, run in enumerate(runs, start=1):
-            name = " · ".join([run.config["method"]["name"], run.dataset.name, *(f"{k}={v}" for k, v in run.cell.axes.items())])
+            name = " · ".join(
+                [run.config["method"]["name"], run.dataset.name, *(f"{k}={v}" for k, v in run.cell.axes.items())]
+            )
             session.progress.cell(name, number, len(runs))
             done = run.finished()
             if done is not None:
@@ -63,14 +77,12 @@ async def run_cells(checked: Sequence[Cell], session: Session) -> list[CellResul
     return results
 
 
-async def _interruptible(work: Any) -> Any:
+async def _interruptible(work: Coroutine[Any, Any, list[CellResult]]) -> list[CellResult]:
     """Turn SIGTERM into a clean cancellation, as Ctrl-C already is."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
-    try:
+    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # not the main thread, or not this platform
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
-    except (NotImplementedError, RuntimeError, ValueError):
-        pass  # not on the main thread, or not on this platform: the default stays
     try:
         return await task
     except asyncio.CancelledError:

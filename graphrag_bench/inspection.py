@@ -41,8 +41,13 @@ def _page(kind: str, name: str, path: Path) -> dict[str, Any]:
     page = sources.read_page(path)
     about = page.get("name") or page.get("description") or ""
     row = path.read_text("utf-8").splitlines()[0].removeprefix("#").strip()
-    return {"name": name, "kind": kind, "summary": f"{about}: {row}" if kind == "method" else about,
-            "source": page.get("source", ""), "file": sources.shown(path)}
+    return {
+        "name": name,
+        "kind": kind,
+        "summary": f"{about}: {row}" if kind == "method" else about,
+        "source": page.get("source", ""),
+        "file": sources.shown(path),
+    }
 
 
 def _component(component: Component) -> dict[str, Any]:
@@ -51,9 +56,13 @@ def _component(component: Component) -> dict[str, Any]:
         "kind": component.kind,
         "summary": component.summary,
         "takes": {port.name: type_name(port.annotation) for port in component.ports},
-        "settings": {name: {"type": type_name(setting.annotation),
-                            "default": "required" if setting.default is REQUIRED else setting.default}
-                     for name, setting in component.settings.items()},
+        "settings": {
+            name: {
+                "type": type_name(setting.annotation),
+                "default": "required" if setting.default is REQUIRED else setting.default,
+            }
+            for name, setting in component.settings.items()
+        },
         "returns": type_name(component.returns),
         "needs": list(component.needs),
         "where": component.where,
@@ -68,7 +77,9 @@ def _section(kind: str, entries: Sequence[dict[str, Any]]) -> str:
         if entry.get("takes") or entry.get("settings"):
             settings = ", ".join(f"{name}={facts['default']}" for name, facts in entry["settings"].items())
             takes = ", ".join(entry["takes"])
-            lines.append(f"  {'':<{width}}  ({takes}{'; ' if takes and settings else ''}{settings}) -> {entry['returns']}")
+            lines.append(
+                f"  {'':<{width}}  ({takes}{'; ' if takes and settings else ''}{settings}) -> {entry['returns']}"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -95,7 +106,9 @@ def show(arguments: Sequence[str], *, config: bool) -> str:
 def _finished(folder: Path) -> str:
     path = folder / "run.json"
     if not path.is_file():
-        raise UserError(f"{folder} is not the folder of a finished run: it has no run.json.",
-                        "Give OUTPUT/<method>/<dataset>, or overrides such as method=hipporag.")
+        raise UserError(
+            f"{folder} is not the folder of a finished run: it has no run.json.",
+            "Give OUTPUT/<method>/<dataset>, or overrides such as method=hipporag.",
+        )
     record = json.loads(path.read_text("utf-8"))
     return json.dumps(record, ensure_ascii=False, indent=2)

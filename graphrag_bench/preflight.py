@@ -1,6 +1,7 @@
 """What can be known before anything is spent: the wiring, the probe, the data, and the bill."""
 
 import asyncio
+import io
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -19,7 +20,12 @@ from graphrag_bench.pipeline.given import GivenEntities
 from graphrag_bench.pipeline.probe import probe, toy
 from graphrag_bench.session import Session, price_of
 
-_REPLY_TOKENS = {"entities": 60, "triples": 250, "question": 25, "answer": 12}  # typical of the replies seen, not bounds
+_REPLY_TOKENS = {
+    "entities": 60,
+    "triples": 250,
+    "question": 25,
+    "answer": 12,
+}  # typical of the replies seen, not bounds
 _TRIPLES_A_CHUNK = 9
 _MB = 1e6
 
@@ -46,8 +52,10 @@ def check(overrides: Sequence[str], *, multirun: bool) -> str:
         run = CellRun(session, cell)
         _needs(run)
         lines.append(f"{cell.config['method']['name']} on {run.dataset.name}: {cell.plan.line()}")
-        lines.append(f"  graph {cell.config['graph'].get('builder') or 'none'}, indexes {_indexes(cell) or 'none'}, "
-                     f"{len(run.dataset.documents):,} documents, {len(run.dataset.questions[: cell.config['limit']]):,} questions")
+        lines.append(
+            f"  graph {cell.config['graph'].get('builder') or 'none'}, indexes {_indexes(cell) or 'none'}, "
+            f"{len(run.dataset.documents):,} documents, {len(run.dataset.questions[: cell.config['limit']]):,} questions"
+        )
         lines.extend(f"  note: {note}" for note in run.dataset.notes)
         lines.extend(f"  note: {note}" for note in _long(run))
     count = len(checked)
@@ -62,14 +70,24 @@ def _indexes(cell: Cell) -> str:
 def _needs(run: CellRun) -> None:
     """Raise where the dataset lacks what the method reads."""
     config = run.config
-    if config["graph"].get("extractor") == "openie" and run.stages.builder() is not None and run.dataset.triples is None:
-        raise UserError(f"The dataset {run.dataset.name} brings no triples, and graph.extractor=openie reads them.",
-                        "Use graph.extractor=llm, or add an openie file to the dataset.")
+    if (
+        config["graph"].get("extractor") == "openie"
+        and run.stages.builder() is not None
+        and run.dataset.triples is None
+    ):
+        raise UserError(
+            f"The dataset {run.dataset.name} brings no triples, and graph.extractor=openie reads them.",
+            "Use graph.extractor=llm, or add an openie file to the dataset.",
+        )
     if GivenEntities in run.cell.plan.loans and run.dataset.question_entities is None:
-        raise UserError(f"The dataset {run.dataset.name} gives no question entities, and entities.given reads them.",
-                        "Set method.question.entities.by=rule or =model.")
+        raise UserError(
+            f"The dataset {run.dataset.name} gives no question entities, and entities.given reads them.",
+            "Set method.question.entities.by=rule or =model.",
+        )
     if reaches(config, "retrieval") and not run.dataset.questions:
-        raise UserError(f"The dataset {run.dataset.name} has no questions.", "Add a questions file, or stop at until=index.")
+        raise UserError(
+            f"The dataset {run.dataset.name} has no questions.", "Add a questions file, or stop at until=index."
+        )
 
 
 def _long(run: CellRun) -> list[str]:
@@ -78,7 +96,11 @@ def _long(run: CellRun) -> list[str]:
         return []
     chunks = asyncio.run(run.stages.chunks())
     count = run.session.embedder(run.config).long_texts([chunk.text for chunk in chunks])
-    return [f"{count:,} of {len(chunks):,} chunks are longer than the embedder's window; see embedder.long_text."] if count else []
+    return (
+        [f"{count:,} of {len(chunks):,} chunks are longer than the embedder's window; see embedder.long_text."]
+        if count
+        else []
+    )
 
 
 @dataclass
@@ -118,27 +140,38 @@ def plan(overrides: Sequence[str], *, multirun: bool) -> str:
             cost = prices.cost(item.prompt_tokens, item.reply_tokens) if prices else 0.0
             if pays:
                 sums.calls, sums.prompt_tokens = sums.calls + item.calls, sums.prompt_tokens + item.prompt_tokens
-                sums.reply_tokens, sums.megabytes = sums.reply_tokens + item.reply_tokens, sums.megabytes + item.megabytes
+                sums.reply_tokens, sums.megabytes = (
+                    sums.reply_tokens + item.reply_tokens,
+                    sums.megabytes + item.megabytes,
+                )
                 money += cost
             state = "in the store" if item.there else "shared with a cell above" if shared else ""
-            table.add_row(cell.config["method"]["name"], item.stage, f"{item.calls:,}", f"{item.prompt_tokens:,}",
-                          f"{item.reply_tokens:,}", f"{item.megabytes:.1f}", f"{cost:.2f}" if prices else "–", state)
+            table.add_row(
+                cell.config["method"]["name"],
+                item.stage,
+                f"{item.calls:,}",
+                f"{item.prompt_tokens:,}",
+                f"{item.reply_tokens:,}",
+                f"{item.megabytes:.1f}",
+                f"{cost:.2f}" if prices else "–",
+                state,
+            )
     table.add_section()
-    table.add_row("", sums.stage, f"{sums.calls:,}", f"{sums.prompt_tokens:,}", f"{sums.reply_tokens:,}", f"{sums.megabytes:.1f}",
-                  f"{money:.2f}", "finished replies are not paid again")
-    console = Console(width=shutil.get_terminal_size((120, 40)).columns, record=True, file=_Nowhere())
+    table.add_row(
+        "",
+        sums.stage,
+        f"{sums.calls:,}",
+        f"{sums.prompt_tokens:,}",
+        f"{sums.reply_tokens:,}",
+        f"{sums.megabytes:.1f}",
+        f"{money:.2f}",
+        "finished replies are not paid again",
+    )
+    console = Console(width=shutil.get_terminal_size((120, 40)).columns, record=True, file=io.StringIO())
     console.print(table)
     notes = "".join(f"note: {notice}\n" for notice in notices)
     free = shutil.disk_usage(_existing(session.root)).free / _MB
     return f"{notes}{console.export_text()}store: {session.root} ({free:,.0f} MB free)"
-
-
-class _Nowhere:
-    def write(self, text: str) -> int:
-        return len(text)
-
-    def flush(self) -> None:
-        return None
 
 
 def _existing(path: Path) -> Path:
@@ -159,23 +192,47 @@ def _estimates(run: CellRun) -> list[Estimate]:
         there = run.session.store.find(spec) is not None
         asks = any(port.annotation is ChatModel for port in stages.extractor().ports)
         overhead = 150 * 2 * chunks
-        found.append(Estimate("extraction", 2 * chunks * asks, (2 * tokens + overhead + 60 * chunks) * asks,
-                              (_REPLY_TOKENS["entities"] + _REPLY_TOKENS["triples"]) * chunks * asks, words / _MB / 3, there, spec.key))
+        found.append(
+            Estimate(
+                "extraction",
+                2 * chunks * asks,
+                (2 * tokens + overhead + 60 * chunks) * asks,
+                (_REPLY_TOKENS["entities"] + _REPLY_TOKENS["triples"]) * chunks * asks,
+                words / _MB / 3,
+                there,
+                spec.key,
+            )
+        )
         graph = run.session.store.find(stages.graph_spec())
         nodes = graph.facts["nodes"] if graph else _TRIPLES_A_CHUNK * chunks
-        found.append(Estimate("graph", megabytes=nodes * 80 / _MB, there=graph is not None, key=stages.graph_spec().key))
+        found.append(
+            Estimate("graph", megabytes=nodes * 80 / _MB, there=graph is not None, key=stages.graph_spec().key)
+        )
         if NodeVectors in cell.plan.loans and reaches(config, "index"):
-            found.append(Estimate("node vectors", megabytes=nodes * per_vector, there=graph is not None, key=f"nodes {stages.graph_spec().key}"))
+            found.append(
+                Estimate(
+                    "node vectors",
+                    megabytes=nodes * per_vector,
+                    there=graph is not None,
+                    key=f"nodes {stages.graph_spec().key}",
+                )
+            )
     if ChunkVectors in cell.plan.loans and reaches(config, "index"):
         key = f"chunks {stages.chunk_spec().key}"
         vectors = run.session.store.find(stages.chunk_vector_spec()) if chunk_found else None
         found.append(Estimate("chunk vectors", megabytes=chunks * per_vector, there=vectors is not None, key=key))
     if LexicalIndex in cell.plan.loans and reaches(config, "index"):
         spec = stages.lexical_spec()
-        found.append(Estimate("lexical index", megabytes=words / _MB, there=run.session.store.find(spec) is not None, key=spec.key))
+        found.append(
+            Estimate(
+                "lexical index", megabytes=words / _MB, there=run.session.store.find(spec) is not None, key=spec.key
+            )
+        )
     asked = run.dataset.questions[: config["limit"]]
     text = sum(len(question.text) for question in asked) // 4
-    if reaches(config, "retrieval") and any(ChatModel in {p.annotation for p in c.ports} for c, _ in cell.plan.converters):
+    if reaches(config, "retrieval") and any(
+        ChatModel in {p.annotation for p in c.ports} for c, _ in cell.plan.converters
+    ):
         found.append(Estimate("question", len(asked), text + 90 * len(asked), _REPLY_TOKENS["question"] * len(asked)))
     if reaches(config, "answer") and cell.plan.generator is not None:
         shown = sum((section.top_k or config["retrieval_depth"]) for section in cell.plan.sections)
@@ -188,4 +245,3 @@ def _estimates(run: CellRun) -> list[Estimate]:
 def _window(run: CellRun) -> int:
     """Return the answering model's window, in tokens."""
     return int(run.session.backend(run.config).window)
-

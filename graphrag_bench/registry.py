@@ -151,13 +151,15 @@ def _import_all(name: str) -> None:
 
 
 def _describe(kind: str, name: str, call: Callable[..., Any], **facts: Any) -> Component:
-    target = call.__init__ if inspect.isclass(call) else call  # type: ignore[misc]
+    target = call.__init__ if inspect.isclass(call) else call
     where = f"{call.__module__}:{getattr(call, '__qualname__', name)}"
     try:
         hints = typing.get_type_hints(target)
     except NameError as error:
-        raise UserError(f"{where}: a type in the signature of {kind} {name!r} cannot be resolved ({error}).",
-                        "Import the type at run time, not only for type checking.") from error
+        raise UserError(
+            f"{where}: a type in the signature of {kind} {name!r} cannot be resolved ({error}).",
+            "Import the type at run time, not only for type checking.",
+        ) from error
     inert = set(facts.pop("inert", ()))
     ports: list[Port] = []
     settings: dict[str, Setting] = {}

@@ -87,10 +87,14 @@ class Session:
         tokens = sum(total.paid_prompt_tokens + total.paid_completion_tokens for total in spent)
         money = sum(ledger.spent for ledger in self._ledgers)
         prices = price_of(self.backend(config).identity) if limits["budget_money"] is not None else None
-        ledger = Ledger(path, prices=prices, budget=Budget(
-            None if limits["budget_tokens"] is None else limits["budget_tokens"] - tokens,
-            None if limits["budget_money"] is None else limits["budget_money"] - money,
-        ))
+        ledger = Ledger(
+            path,
+            prices=prices,
+            budget=Budget(
+                None if limits["budget_tokens"] is None else limits["budget_tokens"] - tokens,
+                None if limits["budget_money"] is None else limits["budget_money"] - money,
+            ),
+        )
         self._ledgers.append(ledger)
         return ledger
 
@@ -98,9 +102,14 @@ class Session:
         """Return a chat model for one cell: the shared backend and cache, with a ledger of its own."""
         limits = config["execution"]
         return Chat(
-            self.backend(config), cache=self.cache(), ledger=ledger, concurrency=limits["concurrency"],
-            attempts=limits["attempts"], requests_per_minute=limits["requests_per_minute"],
-            tokens_per_minute=limits["tokens_per_minute"], retry_failed=limits["retry_failed"],
+            self.backend(config),
+            cache=self.cache(),
+            ledger=ledger,
+            concurrency=limits["concurrency"],
+            attempts=limits["attempts"],
+            requests_per_minute=limits["requests_per_minute"],
+            tokens_per_minute=limits["tokens_per_minute"],
+            retry_failed=limits["retry_failed"],
             on_call=lambda entry: self.progress.call(entry.prompt_tokens + entry.completion_tokens, entry.cached),
         )
 
@@ -111,5 +120,3 @@ def price_of(identity: Mapping[str, Any]) -> Prices | None:
 
     table = sources.read_page(sources.roots()[0] / "prices.yaml").get("models", {})
     return Prices.of(identity["model"], table) if identity.get("model") in table else None
-
-

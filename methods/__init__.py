@@ -1,0 +1,1 @@
+"""Stages that belong to one method alone, a folder each."""

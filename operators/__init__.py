@@ -1,0 +1,1 @@
+"""The operator pool: one file an operator."""

@@ -1,0 +1,1 @@
+"""Configuration: overrides, pages, schema."""

@@ -34,10 +34,7 @@ def compose(cell: Cell) -> Composed:
 
     chosen = {item.key: str(item.value) for item in cell if item.is_group}
     choices = {**_defaults(), **chosen}
-    required = _requires(choices["method"])
-    for group, name in required.items():
-        if group not in chosen:
-            choices[group] = name
+    choices |= {group: name for group, name in _requires(choices["method"]).items() if group not in chosen}
     for group, name in choices.items():
         sources.page(group, name)
     cfg = _hydra(choices)
@@ -57,8 +54,10 @@ def compose(cell: Cell) -> Composed:
         config = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         key = error.full_key or ""
-        raise UserError(f"{where.locate(*key.split('.'))}: the setting {key} has no usable value ({str(error).splitlines()[0]}).",
-                        f"Give {key}=… on the command line or in the page.") from error
+        raise UserError(
+            f"{where.locate(*key.split('.'))}: the setting {key} has no usable value ({str(error).splitlines()[0]}).",
+            f"Give {key}=… on the command line or in the page.",
+        ) from error
     assert isinstance(config, dict)
     plain: dict[str, Any] = {str(key): value for key, value in config.items()}
     _fill(plain)
@@ -80,7 +79,9 @@ def _hydra(choices: Mapping[str, str]) -> Any:
         with initialize_config_dir(str(own), version_base="1.3"):
             cfg = hydra_compose("config", overrides=[*path, *(f"{group}={name}" for group, name in choices.items())])
     except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(f"The pages cannot be composed: {str(error).splitlines()[0]}", "Mend the page it names.") from error
+        raise UserError(
+            f"The pages cannot be composed: {str(error).splitlines()[0]}", "Mend the page it names."
+        ) from error
     OmegaConf.set_struct(cfg, False)
     return cfg
 
@@ -97,8 +98,11 @@ def _requires(method: str) -> dict[str, str]:
                 return {}  # the planner says it
             unknown = [group for group in wish if group not in GROUPS]
             if unknown:
-                raise UserError(f"{sources.shown(path)}:{sources.lines(path)[('requires',)]}: requires names the group "
-                                f"{unknown[0]!r}, which does not exist.", nearest(unknown[0], GROUPS))
+                raise UserError(
+                    f"{sources.shown(path)}:{sources.lines(path)[('requires',)]}: requires names the group "
+                    f"{unknown[0]!r}, which does not exist.",
+                    nearest(unknown[0], GROUPS),
+                )
             return {str(group): str(name) for group, name in wish.items()}
     return {}
 
@@ -162,7 +166,9 @@ def _accepts(item: Override, config: Any) -> UserError | None:
     if not rest:
         if group in RUN:
             return None
-        return UserError(f"{where}: there is no setting called {group!r}.", nearest(group, [*RUN, *GROUPS, "experiment"]))
+        return UserError(
+            f"{where}: there is no setting called {group!r}.", nearest(group, [*RUN, *GROUPS, "experiment"])
+        )
     if group == "method":
         return _method_accepts(rest, config.get("method", {}), where)
     if group not in GROUPS:
@@ -180,7 +186,9 @@ def _method_accepts(rest: Sequence[str], page: Mapping[str, Any], where: str) ->
     if field in ("question", "retrieve", "context") and inner:
         known = _mapping(page.get(field))
         if inner[0] not in known:
-            return UserError(f"{where}: {name} has nothing called {inner[0]!r} under {field}.", nearest(inner[0], known))
+            return UserError(
+                f"{where}: {name} has nothing called {inner[0]!r} under {field}.", nearest(inner[0], known)
+            )
         if field == "retrieve" and len(inner) > 1:
             return _step_accepts(inner[0], inner[1], _mapping(known[inner[0]]), where)
         return None
@@ -188,10 +196,15 @@ def _method_accepts(rest: Sequence[str], page: Mapping[str, Any], where: str) ->
         answer = _mapping(page.get("answer"))
         generator = REGISTRY.get("generator", str(answer.get("generator")))
         if inner[0] not in {"generator", *generator.settings}:
-            return UserError(f"{where}: generator {generator.name} has no setting {inner[0]!r}.", nearest(inner[0], generator.settings))
+            return UserError(
+                f"{where}: generator {generator.name} has no setting {inner[0]!r}.",
+                nearest(inner[0], generator.settings),
+            )
         return None
     fields = ("name", "source", "top_k", "question", "retrieve", "context", "answer", *page)
-    return None if field in fields else UserError(f"{where}: a method has no setting {field!r}.", nearest(field, fields))
+    return (
+        None if field in fields else UserError(f"{where}: a method has no setting {field!r}.", nearest(field, fields))
+    )
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -38,10 +38,14 @@ def parse(texts: Sequence[str]) -> list[list[Override]]:
     for text in texts:
         try:
             parsed = parser.parse_override(text)
-            listed = list(parsed.sweep_string_iterator()) if parsed.is_sweep_override() and not parsed.is_delete() else []
+            listed = (
+                list(parsed.sweep_string_iterator()) if parsed.is_sweep_override() and not parsed.is_delete() else []
+            )
         except HydraException as error:
             reason = str(error).split("\n")[0].rstrip(".")
-            raise UserError(f"The override {text!r} cannot be read: {reason}.", "Write key=value; quote what has spaces.") from error
+            raise UserError(
+                f"The override {text!r} cannot be read: {reason}.", "Write key=value; quote what has spaces."
+            ) from error
         key = parsed.key_or_group
         if not key:
             raise UserError(f"The override {text!r} has no key.", "Write key=value.")
@@ -86,8 +90,10 @@ def expand(texts: Sequence[str], multirun: bool) -> tuple[list[Cell], list[str]]
     for options in typed:
         if len(options) > 1 and not multirun:
             listed = ",".join(str(option.value) for option in options)
-            raise UserError(f"{options[0].key}={listed} lists several values.",
-                            f"Add -m to run them all, or quote the value: '{options[0].key}=\"{listed}\"'.")
+            raise UserError(
+                f"{options[0].key}={listed} lists several values.",
+                f"Add -m to run them all, or quote the value: '{options[0].key}=\"{listed}\"'.",
+            )
         base[options[0].key] = options
     swept = [key for key, options in base.items() if len(options) > 1]
     return [tuple(cell) for cell in itertools.product(*base.values())], swept
@@ -98,17 +104,23 @@ def _experiment(name: str) -> list[list[Override]]:
     page = sources.read_page(path)
     unknown = page.keys() - {"description", "overrides", "sweep"}
     if unknown:
-        raise UserError(f"{sources.shown(path)}: an experiment has description, overrides and sweep, not {sorted(unknown)[0]!r}.",
-                        "Move settings into overrides.")
+        raise UserError(
+            f"{sources.shown(path)}: an experiment has description, overrides and sweep, not {sorted(unknown)[0]!r}.",
+            "Move settings into overrides.",
+        )
     fixed = page.get("overrides") or []
     sweep = page.get("sweep") or {}
     if not isinstance(fixed, list) or not isinstance(sweep, dict):
-        raise UserError(f"{sources.shown(path)}: overrides is a list of key=value, sweep a mapping of lists.", "Mend the page.")
+        raise UserError(
+            f"{sources.shown(path)}: overrides is a list of key=value, sweep a mapping of lists.", "Mend the page."
+        )
     parsed = parse([str(text) for text in fixed])
     for key, values in sweep.items():
         if not isinstance(values, list) or not values:
-            raise UserError(f"{sources.shown(path)}:{sources.lines(path)[('sweep', key)]}: {key} wants a list of values.",
-                            f"Write {key}: [one, two].")
+            raise UserError(
+                f"{sources.shown(path)}:{sources.lines(path)[('sweep', key)]}: {key} wants a list of values.",
+                f"Write {key}: [one, two].",
+            )
         spelled = ["null" if value is None else value for value in values]
         parsed.append([option for options in parse([f"{key}={value}" for value in spelled]) for option in options])
     return parsed

@@ -57,8 +57,21 @@ EVALUATION = _fields(
     interval=(float, 0.95, False),
 )
 PLAIN_GROUPS = {"index": INDEX, "execution": EXECUTION, "logging": LOGGING, "evaluation": EVALUATION}
-_POSITIVE = {"limit", "batch_size", "retrieval_depth", "top_k", "concurrency", "attempts", "budget_tokens", "bootstrap",
-             "max_tokens", "requests_per_minute", "tokens_per_minute", "tokens", "size"}
+_POSITIVE = {
+    "limit",
+    "batch_size",
+    "retrieval_depth",
+    "top_k",
+    "concurrency",
+    "attempts",
+    "budget_tokens",
+    "bootstrap",
+    "max_tokens",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "tokens",
+    "size",
+}
 
 
 @lru_cache(maxsize=512)
@@ -88,16 +101,24 @@ def value_fault(value: Any, setting: Setting, where: str, owner: str) -> UserErr
     try:
         _adapter(setting.annotation).validate_python(value, strict=not isinstance(value, list))
     except ValidationError:
-        return UserError(f"{where}: {owner} wants {name} as {type_name(setting.annotation)}, and found {value!r}.",
-                         _suggest(value, setting))
+        return UserError(
+            f"{where}: {owner} wants {name} as {type_name(setting.annotation)}, and found {value!r}.",
+            _suggest(value, setting),
+        )
     if name in _POSITIVE and isinstance(value, int) and value < 1:
-        return UserError(f"{where}: {owner} wants {name} to be at least 1, and found {value}.", f"Write {name}: 1 or more.")
+        return UserError(
+            f"{where}: {owner} wants {name} to be at least 1, and found {value}.", f"Write {name}: 1 or more."
+        )
     return None
 
 
 def _suggest(value: Any, setting: Setting) -> str:
-    choices = [choice for part in (setting.annotation, *typing.get_args(setting.annotation))
-               if typing.get_origin(part) is Literal for choice in typing.get_args(part)]
+    choices = [
+        choice
+        for part in (setting.annotation, *typing.get_args(setting.annotation))
+        if typing.get_origin(part) is Literal
+        for choice in typing.get_args(part)
+    ]
     if choices:
         return nearest(str(value), [str(choice) for choice in choices])
     return f"The default is {setting.default!r}." if setting.default is not REQUIRED else "Give a value of that type."
@@ -118,13 +139,19 @@ def settings_faults(
     faults: list[UserError] = []
     for name, value in values.items():
         if name not in settings:
-            faults.append(UserError(f"{locate(*path, name)}: {owner} has no setting {name!r}.", nearest(name, settings)))
+            faults.append(
+                UserError(f"{locate(*path, name)}: {owner} has no setting {name!r}.", nearest(name, settings))
+            )
         elif fault := value_fault(value, settings[name], locate(*path, name), owner):
             faults.append(fault)
     for name, setting in settings.items():
         if setting.default is REQUIRED and name not in values:
-            faults.append(UserError(f"{locate(*path)}: {owner} needs the setting {name}.",
-                                    f"Give {'.'.join((*path, name))}=… ({type_name(setting.annotation)})."))
+            faults.append(
+                UserError(
+                    f"{locate(*path)}: {owner} needs the setting {name}.",
+                    f"Give {'.'.join((*path, name))}=… ({type_name(setting.annotation)}).",
+                )
+            )
     return faults
 
 

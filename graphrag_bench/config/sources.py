@@ -29,12 +29,16 @@ def roots() -> tuple[Path, ...]:
         try:
             outside.append(Path(str(files(entry.module))) / "conf")
         except ImportError as error:
-            raise UserError(f"The entry point {entry.name} = {entry.value} (group graphrag_bench.conf) cannot be imported: {error}.",
-                            "Re-install the package that announces it, or remove it.") from error
+            raise UserError(
+                f"The entry point {entry.name} = {entry.value} (group graphrag_bench.conf) cannot be imported: {error}.",
+                "Re-install the package that announces it, or remove it.",
+            ) from error
     for folder in outside:
         if not folder.is_dir():
-            raise UserError(f"A package announces configuration pages in {folder}, which is not a folder.",
-                            "Re-install that package.")
+            raise UserError(
+                f"A package announces configuration pages in {folder}, which is not a folder.",
+                "Re-install that package.",
+            )
     return (own, *sorted(outside))
 
 
@@ -68,8 +72,10 @@ def read_page(path: Path) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise UserError(f"{shown(path)}:1: a page is a mapping of settings, and this is a {type(value).__name__}.",
-                        "Write key: value lines.")
+        raise UserError(
+            f"{shown(path)}:1: a page is a mapping of settings, and this is a {type(value).__name__}.",
+            "Write key: value lines.",
+        )
     return value
 
 

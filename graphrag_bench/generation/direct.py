@@ -13,12 +13,16 @@ from graphrag_bench.registry import register
 
 _HERE = "graphrag_bench.generation"
 _MARKER = re.compile(r"answer\s*[:：]\s*\**\s*", re.IGNORECASE)
-PROMPTS = prompt_hash(_HERE, "system", "system_context", "short", "free", "reasoning", "reasoning_short", "reasoning_free", "refuse")
+PROMPTS = prompt_hash(
+    _HERE, "system", "system_context", "short", "free", "reasoning", "reasoning_short", "reasoning_free", "refuse"
+)
 
 
 def overhead(settings: Mapping[str, Any], count: Callable[[str], int]) -> int:
     """Return how many tokens a prompt has beside context and question."""
-    task = instruction(short_answer=settings["short_answer"], reasoning=settings["reasoning"], may_refuse=settings["may_refuse"])
+    task = instruction(
+        short_answer=settings["short_answer"], reasoning=settings["reasoning"], may_refuse=settings["may_refuse"]
+    )
     return sum(count(turn.text) for turn in turns("", "x", task, "Short answer:"))
 
 
@@ -47,13 +51,22 @@ async def direct(
     task = instruction(short_answer=short_answer, reasoning=reasoning, may_refuse=may_refuse)
     cue = _cue(short_answer=short_answer, reasoning=reasoning)
     rows = [row for row in range(len(questions)) if row not in questions.failed]
-    replies = await model.ask_all([
-        Request(turns(questions.texts[row], contexts[row].text, task, cue), max_tokens, "answer", "answer", questions.ids[row])
-        for row in rows
-    ])
+    replies = await model.ask_all(
+        [
+            Request(
+                turns(questions.texts[row], contexts[row].text, task, cue),
+                max_tokens,
+                "answer",
+                "answer",
+                questions.ids[row],
+            )
+            for row in rows
+        ]
+    )
     asked = dict(zip(rows, replies, strict=True))
     return tuple(
-        _answer(questions.ids[row], asked[row], reasoning, contexts[row].cut) if row in asked
+        _answer(questions.ids[row], asked[row], reasoning, contexts[row].cut)
+        if row in asked
         else Answer(questions.ids[row], "failed", None, questions.failed[row])
         for row in range(len(questions))
     )
@@ -63,7 +76,9 @@ def instruction(*, short_answer: bool, reasoning: bool, may_refuse: bool) -> str
     """Return what the model is told to do with the question."""
     parts = [prompt(_HERE, "short" if short_answer else "free")]
     if reasoning:
-        parts = [f"{prompt(_HERE, 'reasoning')} {prompt(_HERE, 'reasoning_short' if short_answer else 'reasoning_free')}"]
+        parts = [
+            f"{prompt(_HERE, 'reasoning')} {prompt(_HERE, 'reasoning_short' if short_answer else 'reasoning_free')}"
+        ]
     return " ".join(parts + ([prompt(_HERE, "refuse")] if may_refuse else []))
 
 

@@ -1,0 +1,1 @@
+"""Graphs: the container, its builders, extraction."""

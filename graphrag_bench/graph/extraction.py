@@ -10,7 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 Triple = tuple[str, str, str]
-_SCHEMA = pa.schema([("entities", pa.list_(pa.string())), ("triples", pa.list_(pa.list_(pa.string()))), ("failed", pa.string())])
+_SCHEMA = pa.schema(
+    [("entities", pa.list_(pa.string())), ("triples", pa.list_(pa.list_(pa.string()))), ("failed", pa.string())]
+)
 
 
 @dataclass(frozen=True)

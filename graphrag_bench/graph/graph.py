@@ -75,7 +75,8 @@ class Graph:
         """The kind of each relationship, as its position in KINDS."""
         column = self.relationships["kind"].combine_chunks().dictionary_encode()
         codes = np.array([KINDS.index(name) for name in column.dictionary.to_pylist()] or [0], dtype=np.int8)
-        return codes[column.indices.to_numpy(zero_copy_only=False)]
+        kinds: NDArray[np.int8] = codes[column.indices.to_numpy(zero_copy_only=False)]
+        return kinds
 
     @cached_property
     def facts(self) -> NDArray[np.int64]:
@@ -125,8 +126,10 @@ class Graph:
         meta = {b"attributes": ",".join(sorted(self.attributes)).encode()}
         pq.write_table(self.nodes.replace_schema_metadata(meta), folder / "nodes.parquet", compression="zstd")
         pq.write_table(self.relationships, folder / "relationships.parquet", compression="zstd")
-        save_arrays(folder / "incidence.npz", {**_pack("node_chunk", self.node_chunk),
-                                               **_pack("relationship_chunk", self.relationship_chunk)})
+        save_arrays(
+            folder / "incidence.npz",
+            {**_pack("node_chunk", self.node_chunk), **_pack("relationship_chunk", self.relationship_chunk)},
+        )
 
     @classmethod
     def open(cls, folder: Path) -> "Graph":
@@ -135,18 +138,27 @@ class Graph:
         relationships = pq.read_table(folder / "relationships.parquet", memory_map=True)
         arrays = load_arrays(folder / "incidence.npz")
         attributes = (nodes.schema.metadata or {}).get(b"attributes", b"").decode()
-        return cls(nodes, relationships, _unpack("node_chunk", arrays), _unpack("relationship_chunk", arrays),
-                   frozenset(attributes.split(",")) - {""})
+        return cls(
+            nodes,
+            relationships,
+            _unpack("node_chunk", arrays),
+            _unpack("relationship_chunk", arrays),
+            frozenset(attributes.split(",")) - {""},
+        )
 
 
 def _pack(name: str, matrix: Incidence) -> dict[str, NDArray[Any]]:
-    return {f"{name}.indptr": matrix.indptr, f"{name}.indices": matrix.indices, f"{name}.data": matrix.data,
-            f"{name}.shape": np.array(matrix.shape, dtype=np.int64)}
+    return {
+        f"{name}.indptr": matrix.indptr,
+        f"{name}.indices": matrix.indices,
+        f"{name}.data": matrix.data,
+        f"{name}.shape": np.array(matrix.shape, dtype=np.int64),
+    }
 
 
 def _unpack(name: str, arrays: Mapping[str, NDArray[Any]]) -> Incidence:
-    shape = tuple(int(side) for side in arrays[f"{name}.shape"])
-    return sparse.csr_array((arrays[f"{name}.data"], arrays[f"{name}.indices"], arrays[f"{name}.indptr"]), shape=shape)
+    rows, columns = (int(side) for side in arrays[f"{name}.shape"])
+    return sparse.csr_array((arrays[f"{name}.data"], arrays[f"{name}.indices"], arrays[f"{name}.indptr"]), shape=(rows, columns))
 
 
 def incidence(rows: NDArray[Any], columns: NDArray[Any], shape: tuple[int, int]) -> Incidence:

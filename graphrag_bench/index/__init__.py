@@ -1,0 +1,1 @@
+"""Indexes: vectors, BM25."""

@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 
 from graphrag_bench.embedding.base import Embedder
 
-_DECIMALS = 6  # single-precision products of unit vectors agree to about 1e-7 whatever the batch; ranks must not hang on more
+_DECIMALS = (
+    6  # single-precision products of unit vectors agree to about 1e-7 whatever the batch; ranks must not hang on more
+)
 _BLOCK = 64 * 1024 * 1024 // 4  # scores held at a time
 
 
@@ -30,7 +32,7 @@ class VectorIndex:
         if not len(self.matrix):
             return [(np.empty(0, np.int64), np.empty(0)) for _ in range(len(vectors))]
         step = max(1, _BLOCK // len(self.matrix))
-        out = []
+        out: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
         for start in range(0, len(vectors), step):
             block = vectors[start : start + step]
             scores = block @ self.matrix.T
@@ -44,7 +46,9 @@ class VectorIndex:
         k = min(k, len(scores))
         if k <= 0:
             return np.empty(0, np.int64), np.empty(0)
-        cut = (np.max(scores) if k == 1 else np.partition(scores, len(scores) - k)[len(scores) - k]) - 2 * 10.0**-_DECIMALS
+        cut = (
+            np.max(scores) if k == 1 else np.partition(scores, len(scores) - k)[len(scores) - k]
+        ) - 2 * 10.0**-_DECIMALS
         ids = np.flatnonzero(scores >= cut)
         exact = (self.matrix[ids].astype(np.float64) * vector.astype(np.float64)).sum(axis=1)
         values = np.round(exact, _DECIMALS)

@@ -1,0 +1,1 @@
+"""From a method's page to its results: plan, stages, execution."""

@@ -23,7 +23,9 @@ def with_failures(questions: Questions, values: Mapping[str, Any]) -> Questions:
     return Questions(questions.ids, questions.texts, questions.entities, failed)
 
 
-def contexts(plan: Plan, model: ChatModel, questions: Questions, values: Mapping[str, Any], chunks: ChunkTable) -> tuple[Context, ...]:
+def contexts(
+    plan: Plan, model: ChatModel, questions: Questions, values: Mapping[str, Any], chunks: ChunkTable
+) -> tuple[Context, ...]:
     """Return every question's context, in the room the model's window leaves beside instruction, question and reply."""
     if plan.generator is None:
         return tuple(Context("") for _ in questions.ids)
@@ -32,13 +34,20 @@ def contexts(plan: Plan, model: ChatModel, questions: Questions, values: Mapping
     rows = []
     for number, text in enumerate(questions.texts):
         room = model.window - int(settings.get("max_tokens", 0)) - overhead - model.count(text)
-        rows.append(Context("") if number in questions.failed or not plan.sections
-                    else assemble(plan.sections, values, number, chunks, max(room, 0), model.count))
+        rows.append(
+            Context("")
+            if number in questions.failed or not plan.sections
+            else assemble(plan.sections, values, number, chunks, max(room, 0), model.count)
+        )
     return tuple(rows)
 
 
 async def answer_batch(
-    plan: Plan, model: ChatModel, questions: Questions, values: Mapping[str, Any], chunks: ChunkTable,
+    plan: Plan,
+    model: ChatModel,
+    questions: Questions,
+    values: Mapping[str, Any],
+    chunks: ChunkTable,
     finished: Finished = lambda answer, context: None,
 ) -> Answers:
     """Answer every question of the batch at once, as far as the model's limiter lets them.
@@ -68,7 +77,9 @@ async def answer_batch(
     return tuple(await asyncio.gather(*(one(number) for number in range(len(questions)))))
 
 
-def retrieved_documents(plan: Plan, values: Mapping[str, Any], number: int, chunks: ChunkTable, depth: int) -> tuple[str, ...] | None:
+def retrieved_documents(
+    plan: Plan, values: Mapping[str, Any], number: int, chunks: ChunkTable, depth: int
+) -> tuple[str, ...] | None:
     """Return the documents a question's ranked chunks come from, best first, each once; None if the method retrieves none."""
     if not plan.sections:
         return None

@@ -56,7 +56,11 @@ def _joined(step: Step, values: Sequence[Ranking]) -> Ranking:
 
 
 def _keep(values: dict[str, Any], step: Step, result: Any, failed: Mapping[int, str]) -> None:
-    parts = {f"{step.name}.{name}": part for name, part in result._asdict().items()} if hasattr(result, "_asdict") else {step.name: result}
+    parts = (
+        {f"{step.name}.{name}": part for name, part in result._asdict().items()}
+        if hasattr(result, "_asdict")
+        else {step.name: result}
+    )
     for name, value in parts.items():
         marked = {**failed, **value.failed}
         if isinstance(value, Questions):
@@ -78,6 +82,10 @@ def _nothing(returns: Any, questions: Questions) -> Any:
 async def _call(
     component: Component, lend: Mapping[type, Any], inputs: Mapping[str, Any], settings: Mapping[str, Any]
 ) -> Any:
-    arguments = {port.name: lend[port.annotation] for port in component.ports if port.annotation in LOANS and port.name not in inputs}
+    arguments = {
+        port.name: lend[port.annotation]
+        for port in component.ports
+        if port.annotation in LOANS and port.name not in inputs
+    }
     result = component.call(**arguments, **inputs, **settings)
     return await result if inspect.isawaitable(result) else result

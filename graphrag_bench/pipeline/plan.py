@@ -14,14 +14,28 @@ from graphrag_bench.pipeline.loans import GRAPH_LOANS, LOANS
 from graphrag_bench.pipeline.values import WIRES, Chunks, Questions
 from graphrag_bench.registry import REGISTRY, Component, Port, Setting, nearest
 
-FIELDS = {name: Setting(name, kind, default) for name, kind, default in (
-    ("name", str, ...), ("source", str, ""), ("notes", str, ""), ("top_k", int | None, None),
-    ("requires", dict[str, str] | None, None), ("question", dict[str, Any] | None, None),
-    ("retrieve", dict[str, Any] | None, None), ("context", dict[str, Any] | None, None), ("answer", dict[str, Any] | None, None),
-)}
-_SECTION = {name: Setting(name, kind, default) for name, kind, default in (
-    ("from", str | list[str], ...), ("top_k", int | None, None), ("tokens", int | None, None),
-)}
+FIELDS = {
+    name: Setting(name, kind, default)
+    for name, kind, default in (
+        ("name", str, ...),
+        ("source", str, ""),
+        ("notes", str, ""),
+        ("top_k", int | None, None),
+        ("requires", dict[str, str] | None, None),
+        ("question", dict[str, Any] | None, None),
+        ("retrieve", dict[str, Any] | None, None),
+        ("context", dict[str, Any] | None, None),
+        ("answer", dict[str, Any] | None, None),
+    )
+}
+_SECTION = {
+    name: Setting(name, kind, default)
+    for name, kind, default in (
+        ("from", str | list[str], ...),
+        ("top_k", int | None, None),
+        ("tokens", int | None, None),
+    )
+}
 _JOIN = Setting("join", str, "max")
 
 
@@ -98,12 +112,18 @@ class Planner:
         self._fields()
         converters = self._converters()
         steps = [step for name, values in self._mapping("retrieve").items() if (step := self._step(name, values))]
-        sections = [section for name, values in self._mapping("context").items() if (section := self._section(name, values))]
+        sections = [
+            section for name, values in self._mapping("context").items() if (section := self._section(name, values))
+        ]
         generator = self._generator(bool(sections))
         unread = [name for name in self._values if name not in self._read]
         if not self.faults:  # a fault above can be why nobody reads it
             for name in unread:
-                self._fault(("retrieve", name), f"nothing reads the result of step {name!r}.", "Wire it to a later step or a context section, or remove it.")
+                self._fault(
+                    ("retrieve", name),
+                    f"nothing reads the result of step {name!r}.",
+                    "Wire it to a later step or a context section, or remove it.",
+                )
         if self.faults:
             return None
         return Plan(str(self._page["name"]), tuple(converters), tuple(steps), tuple(sections), generator)
@@ -118,14 +138,18 @@ class Planner:
             self._fault((), "the method has no name.", "Write name: …")
         for name in self._mapping("requires"):
             if name not in ("graph", "chunking", "index", "embedder", "dataset", "llm"):
-                self._fault(("requires", name), f"requires names the group {name!r}.", "It may name graph, chunking, index, embedder, llm.")
+                self._fault(
+                    ("requires", name),
+                    f"requires names the group {name!r}.",
+                    "It may name graph, chunking, index, embedder, llm.",
+                )
 
     def _mapping(self, field: str) -> Mapping[str, Any]:
         value = self._page.get(field)
         return value if isinstance(value, Mapping) else {}
 
     def _converters(self) -> list[tuple[Component, Mapping[str, Any]]]:
-        found = []
+        found: list[tuple[Component, Mapping[str, Any]]] = []
         for name, values in self._mapping("question").items():
             path = ("question", name)
             if not isinstance(values, Mapping) or "by" not in values:
@@ -134,7 +158,9 @@ class Planner:
             component = self._component("converter", f"{name}.{values['by']}", (*path, "by"))
             if component is not None:
                 settings = {key: value for key, value in values.items() if key != "by"}
-                self.faults += settings_faults(settings, component.settings, self._locate, ("method", *path), f"converter {component.name}")
+                self.faults += settings_faults(
+                    settings, component.settings, self._locate, ("method", *path), f"converter {component.name}"
+                )
                 found.append((component, filled(settings, component.settings)))
                 self._borrows(component, path)
         return found
@@ -149,15 +175,21 @@ class Planner:
     def _borrows(self, component: Component, path: tuple[str, ...]) -> None:
         for port in component.ports:
             if port.annotation in GRAPH_LOANS and self._builder is None:
-                self._fault(path, f"{component.name} reads {LOANS[port.annotation]}, and this method builds no graph.",
-                            "Write requires: {graph: kg} in the method's page, or graph=kg on the command line.")
+                self._fault(
+                    path,
+                    f"{component.name} reads {LOANS[port.annotation]}, and this method builds no graph.",
+                    "Write requires: {graph: kg} in the method's page, or graph=kg on the command line.",
+                )
                 return
         if self._builder is not None:
             for attribute in component.needs:
                 if attribute not in self._builder.provides:
                     carrying = [b.name for b in REGISTRY.all("builder") if attribute in b.provides]
-                    self._fault(path, f"{component.name} reads {attribute}, which the graph {self._builder.name} has not.",
-                                f"Graphs that have it: {', '.join(carrying) or 'none'}.")
+                    self._fault(
+                        path,
+                        f"{component.name} reads {attribute}, which the graph {self._builder.name} has not.",
+                        f"Graphs that have it: {', '.join(carrying) or 'none'}.",
+                    )
 
     def _step(self, name: str, values: Any) -> Step | None:
         path = ("retrieve", name)
@@ -173,12 +205,18 @@ class Planner:
         self._borrows(component, path)
         entities = settings.get("by") == "entities" and "entities" not in self._mapping("question")
         if entities:
-            self._fault((*path, "by"), f"{component.name} reads the questions' entities, which the method does not ask for.",
-                        "Write question: {entities: {by: model}}.")
+            self._fault(
+                (*path, "by"),
+                f"{component.name} reads the questions' entities, which the method does not ask for.",
+                "Write question: {entities: {by: model}}.",
+            )
         produced = _results(component)
         if not produced:
-            self._fault(path, f"{component.name} returns {type_name(component.returns)}, which is no value that flows.",
-                        f"Return one of {', '.join(t.__name__ for t in (*WIRES, Questions))}.")
+            self._fault(
+                path,
+                f"{component.name} returns {type_name(component.returns)}, which is no value that flows.",
+                f"Return one of {', '.join(t.__name__ for t in (*WIRES, Questions))}.",
+            )
         for suffix, kind in produced.items():
             self._values[f"{name}.{suffix}" if suffix else name] = kind
         if len(self.faults) > before:
@@ -189,12 +227,14 @@ class Planner:
         wired = {port.name for port in component.ports if port.annotation not in LOANS or port.name in values}
         settings = {key: value for key, value in values.items() if key not in {"operator", "join", *wired}}
         known = {**component.settings, **{name: Setting(name, Any, None) for name in wired}}
-        self.faults += [fault for fault in settings_faults(settings, known, self._locate, ("method", *path), component.name)]
+        self.faults += settings_faults(settings, known, self._locate, ("method", *path), component.name)
         if "join" in values and (values["join"] not in ("max", "sum")):
             self._fault((*path, "join"), f"join is max or sum, and found {values['join']!r}.", "Write join: max.")
         return settings
 
-    def _wires(self, component: Component, values: Mapping[str, Any], path: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    def _wires(
+        self, component: Component, values: Mapping[str, Any], path: tuple[str, ...]
+    ) -> dict[str, tuple[str, ...]]:
         wires: dict[str, tuple[str, ...]] = {}
         for port in component.ports:
             if port.name in values:
@@ -202,30 +242,52 @@ class Planner:
             elif port.annotation in LOANS:
                 continue
             elif port.annotation not in WIRES:
-                self._fault(path, f"{component.name} takes {port.name} of type {type_name(port.annotation)}, which is neither lent nor wired.",
-                            "Use a value or a loan of the framework.")
+                self._fault(
+                    path,
+                    f"{component.name} takes {port.name} of type {type_name(port.annotation)}, which is neither lent nor wired.",
+                    "Use a value or a loan of the framework.",
+                )
             else:
                 fitting = [name for name, kind in self._values.items() if kind is port.annotation]
                 if len(fitting) == 1:
                     wires[port.name] = (fitting[0],)
                     self._read.add(fitting[0])
                 elif not port.optional:
-                    said = f"{len(fitting)} values fit: {', '.join(fitting)}" if fitting else "no earlier step makes one"
-                    fix = f"Say which: {port.name}: {fitting[0]}, or join them: {port.name}: [{', '.join(fitting)}]." if fitting else f"Add a step that makes {port.annotation.__name__}."
-                    self._fault(path, f"{component.name} takes {port.annotation.__name__} as {port.name!r}, and {said}.", fix)
+                    said = (
+                        f"{len(fitting)} values fit: {', '.join(fitting)}" if fitting else "no earlier step makes one"
+                    )
+                    fix = (
+                        f"Say which: {port.name}: {fitting[0]}, or join them: {port.name}: [{', '.join(fitting)}]."
+                        if fitting
+                        else f"Add a step that makes {port.annotation.__name__}."
+                    )
+                    self._fault(
+                        path, f"{component.name} takes {port.annotation.__name__} as {port.name!r}, and {said}.", fix
+                    )
         return wires
 
     def _named(self, component: Component, port: Port, names: Any, path: tuple[str, ...]) -> tuple[str, ...]:
         listed = names if isinstance(names, list) else [names]
         if not listed:
-            self._fault(path, f"{component.name} takes {port.name}, and the list names no value.", _of_type(self._values, port.annotation))
+            self._fault(
+                path,
+                f"{component.name} takes {port.name}, and the list names no value.",
+                _of_type(self._values, port.annotation),
+            )
         for name in listed:
             kind = self._values.get(str(name))
             if kind is None:
-                self._fault(path, f"{component.name} takes {name!r} as {port.name}, which no earlier step makes.", nearest(str(name), self._values))
+                self._fault(
+                    path,
+                    f"{component.name} takes {name!r} as {port.name}, which no earlier step makes.",
+                    nearest(str(name), self._values),
+                )
             elif kind is not port.annotation:
-                self._fault(path, f"{component.name} wants {port.annotation.__name__} as {port.name!r}, and {name!r} is {kind.__name__}.",
-                            _of_type(self._values, port.annotation))
+                self._fault(
+                    path,
+                    f"{component.name} wants {port.annotation.__name__} as {port.name!r}, and {name!r} is {kind.__name__}.",
+                    _of_type(self._values, port.annotation),
+                )
             self._read.add(str(name))
         return tuple(str(name) for name in listed)
 
@@ -241,21 +303,35 @@ class Planner:
                 self.faults.append(fault)
         listed = values["from"] if isinstance(values["from"], list) else [values["from"]]
         if not listed:
-            self._fault((*path, "from"), f"section {name} shows nothing: the list is empty.", _of_type(self._values, Chunks))
+            self._fault(
+                (*path, "from"), f"section {name} shows nothing: the list is empty.", _of_type(self._values, Chunks)
+            )
         kinds = set()
         for source in map(str, listed):
             self._read.add(source)
             if source not in self._values:
-                self._fault((*path, "from"), f"section {name} shows {source!r}, which no step makes.", nearest(source, self._values))
+                self._fault(
+                    (*path, "from"),
+                    f"section {name} shows {source!r}, which no step makes.",
+                    nearest(source, self._values),
+                )
             else:
                 kinds.add(self._values[source])
         if len(kinds) > 1:
-            self._fault((*path, "from"), f"section {name} mixes {' and '.join(sorted(k.__name__ for k in kinds))}.", "Give each kind a section of its own.")
+            self._fault(
+                (*path, "from"),
+                f"section {name} mixes {' and '.join(sorted(k.__name__ for k in kinds))}.",
+                "Give each kind a section of its own.",
+            )
         if len(kinds) != 1:
             return None
         kind = kinds.pop()
         if kind is not Chunks:
-            self._fault((*path, "from"), f"section {name} shows {kind.__name__}; contexts show Chunks.", _of_type(self._values, Chunks))
+            self._fault(
+                (*path, "from"),
+                f"section {name} shows {kind.__name__}; contexts show Chunks.",
+                _of_type(self._values, Chunks),
+            )
         return Section(name, tuple(map(str, listed)), kind, values.get("top_k"), values.get("tokens"))
 
     def _generator(self, has_context: bool) -> tuple[Component, Mapping[str, Any]] | None:
@@ -268,9 +344,15 @@ class Planner:
         if component is None:
             return None
         settings = {key: value for key, value in values.items() if key != "generator"}
-        self.faults += settings_faults(settings, component.settings, self._locate, ("method", "answer"), f"generator {component.name}")
+        self.faults += settings_faults(
+            settings, component.settings, self._locate, ("method", "answer"), f"generator {component.name}"
+        )
         if self._mapping("retrieve") and not has_context and not self.faults:
-            self._fault(("retrieve",), "the method retrieves, and its context shows none of it.", "Write context: {chunks: {from: …}}.")
+            self._fault(
+                ("retrieve",),
+                "the method retrieves, and its context shows none of it.",
+                "Write context: {chunks: {from: …}}.",
+            )
         return component, filled(settings, component.settings)
 
 

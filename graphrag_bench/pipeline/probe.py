@@ -27,8 +27,16 @@ from graphrag_bench.pipeline.given import GivenEntities
 from graphrag_bench.pipeline.plan import Plan
 from graphrag_bench.pipeline.values import Chunks, Nodes, Questions, Ranking, Relationships
 
-_TEXTS = ("Ada Brown built the Glass Bridge in Norhaven.", "The Glass Bridge spans the river Ulm.", "Ulm Mill burned in 1901.")
-_TRIPLES = ((("Ada Brown", "built", "Glass Bridge"), ("Glass Bridge", "is in", "Norhaven")), (("Glass Bridge", "spans", "Ulm"),), ())
+_TEXTS = (
+    "Ada Brown built the Glass Bridge in Norhaven.",
+    "The Glass Bridge spans the river Ulm.",
+    "Ulm Mill burned in 1901.",
+)
+_TRIPLES = (
+    (("Ada Brown", "built", "Glass Bridge"), ("Glass Bridge", "is in", "Norhaven")),
+    (("Glass Bridge", "spans", "Ulm"),),
+    (),
+)
 QUESTIONS = Questions(
     ("p1", "p2", "p3"),
     ("Who built the Glass Bridge?", "Which river does the bridge in Norhaven span?", "zzz qqq?"),
@@ -42,7 +50,9 @@ def toy(folder: Path, model: ChatModel) -> dict[type, Any]:
     chunks = toy_chunks()
     graph = build(chunks, Extraction(tuple(() for _ in _TEXTS), _TRIPLES), embedder)
     return {
-        Graph: graph, ChatModel: model, Embedder: embedder,
+        Graph: graph,
+        ChatModel: model,
+        Embedder: embedder,
         NodeVectors: NodeVectors(embedder.embed(graph.nodes["name"].to_pylist()), embedder),
         ChunkVectors: ChunkVectors(embedder.embed(list(_TEXTS)), embedder),
         LexicalIndex: LexicalIndex.build(list(_TEXTS), folder, k1=1.5, b=0.75),
@@ -71,13 +81,17 @@ async def probe(plan: Plan, lend: Mapping[type, Any]) -> tuple[Answer, ...]:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"{plan.name} broke on the probe, a toy graph with a scripted model: {type(error).__name__}: {error}.",
-                        f"Its chain is {plan.line()}.") from error
+        raise UserError(
+            f"{plan.name} broke on the probe, a toy graph with a scripted model: {type(error).__name__}: {error}.",
+            f"Its chain is {plan.line()}.",
+        ) from error
 
 
 def _contract(method: str, name: str, value: Any, graph: Graph) -> None:
     def broken(how: str) -> UserError:
-        return UserError(f"{method}: the result of step {name!r} breaks the contract on the probe: {how}.", "Mend the operator.")
+        return UserError(
+            f"{method}: the result of step {name!r} breaks the contract on the probe: {how}.", "Mend the operator."
+        )
 
     if isinstance(value, Questions):
         if len(value) != len(QUESTIONS):

@@ -2,9 +2,12 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from graphrag_bench.chunking.table import open_chunks, save_chunks
 from graphrag_bench.chunking.types import ChunkTable
@@ -29,8 +32,15 @@ class Stages:
     """Builds or opens what a cell's retrieval stands on, and remembers what each stage cost when it was built."""
 
     def __init__(
-        self, config: Mapping[str, Any], dataset: Dataset, store: Store, embedder: Callable[[], Embedder],
-        model: Callable[[], ChatModel], model_identity: Callable[[], Mapping[str, Any]], spend: Spend, progress: Progress,
+        self,
+        config: Mapping[str, Any],
+        dataset: Dataset,
+        store: Store,
+        embedder: Callable[[], Embedder],
+        model: Callable[[], ChatModel],
+        model_identity: Callable[[], Mapping[str, Any]],
+        spend: Spend,
+        progress: Progress,
     ) -> None:
         self.config = config
         self.dataset = dataset
@@ -103,7 +113,11 @@ class Stages:
             self.progress.stage("chunks", len(self.dataset.documents))
             chunks = await asyncio.to_thread(component.call, self.dataset.documents, **settings)
             save_chunks(chunks, folder)
-            return {"chunks": len(chunks), "documents": len(self.dataset.documents), "tokens": sum(c.tokens for c in chunks)}
+            return {
+                "chunks": len(chunks),
+                "documents": len(self.dataset.documents),
+                "tokens": sum(c.tokens for c in chunks),
+            }
 
         return open_chunks((await self._get("chunks", self.chunk_spec(), build)).path)
 
@@ -117,8 +131,10 @@ class Stages:
             lend[ChatModel] = self._model()
         if GivenOpenIE in ports:
             if self.dataset.triples is None:
-                raise UserError(f"The dataset {self.dataset.name} brings no triples, and graph.extractor=openie reads them.",
-                                "Use graph.extractor=llm, or add an openie file to the dataset.")
+                raise UserError(
+                    f"The dataset {self.dataset.name} brings no triples, and graph.extractor=openie reads them.",
+                    "Use graph.extractor=llm, or add an openie file to the dataset.",
+                )
             lend[GivenOpenIE] = self.dataset.triples
 
         async def build(folder: Path) -> dict[str, Any]:
@@ -141,28 +157,32 @@ class Stages:
         per_chunk = facts["entities"] / facts["chunks"]
         said = ""
         if facts["parse_rate"] < limits["min_parse_rate"]:
-            said = f"only {facts['parse_rate']:.0%} of the chunks gave a readable reply (execution.min_parse_rate={limits['min_parse_rate']})"
+            floor = f"execution.min_parse_rate={limits['min_parse_rate']}"
+            said = f"only {facts['parse_rate']:.0%} of the chunks gave a readable reply ({floor})"
         elif per_chunk < limits["min_entities"]:
             said = f"only {per_chunk:.2f} entities a chunk were found (execution.min_entities={limits['min_entities']})"
         if said:
             kinds = ", ".join(f"{count} {kind}" for kind, count in facts["failed"].items()) or "no call failed"
-            raise UserError(f"Extraction stopped: {said}; failures: {kinds}.",
-                            "Mend the model or its server and run again with execution.retry_failed=true; finished replies are kept.")
+            raise UserError(
+                f"Extraction stopped: {said}; failures: {kinds}.",
+                "Mend the model or its server and run again with execution.retry_failed=true; finished replies are kept.",
+            )
 
     async def graph(self) -> Graph:
         """Return the graph."""
         component, settings = self._chosen("graph", "builder")
+        lend: dict[Any, Any]
         if self.store.find(self.graph_spec()) is not None:
             self._note("extraction", self.extraction_spec())
-            chunks, extraction = (), None  # the graph is there: what it was built from need not be
+            lend = {}  # the graph is there: what it was built from need not be
         else:
-            chunks, extraction = await self.chunks(), await self.extraction()
+            lend = {ChunkTable: await self.chunks(), Extraction: await self.extraction()}
         embedder = self.stored_embedder("node vectors")
 
         async def build(folder: Path) -> dict[str, Any]:
             self.progress.stage("graph", 0)
-            lend = {ChunkTable: chunks, Extraction: extraction, Embedder: embedder}
-            graph = await asyncio.to_thread(component.call, **_lent(component, lend), **settings)
+            arguments = _lent(component, {**lend, Embedder: embedder})
+            graph = await asyncio.to_thread(component.call, **arguments, **settings)
             graph.save(folder)
             embedding = sum(made.facts["cpu_seconds"] for made in embedder.artifacts.values() if made.built)
             return {**graph.statistics(), "embedding_cpu_seconds": embedding}
@@ -176,18 +196,19 @@ class Stages:
     async def node_vectors(self) -> NodeVectors:
         """Return the vectors of the graph's node names."""
         graph = await self.graph()
-        embedder = self.stored_embedder("node vectors")
-        matrix = await asyncio.to_thread(embedder.embed, graph.nodes["name"].to_pylist(), "passage")
-        self.artifacts |= {"node vectors": artifact for artifact in embedder.artifacts.values()}
-        return NodeVectors(matrix, self._embedder())
+        return NodeVectors(await self._vectors("node vectors", graph.nodes["name"].to_pylist()), self._embedder())
 
     async def chunk_vectors(self) -> ChunkVectors:
         """Return the vectors of the chunks."""
         chunks = await self.chunks()
-        embedder = self.stored_embedder("chunk vectors")
-        matrix = await asyncio.to_thread(embedder.embed, [chunk.text for chunk in chunks], "passage")
-        self.artifacts |= {"chunk vectors": artifact for artifact in embedder.artifacts.values()}
-        return ChunkVectors(matrix, self._embedder())
+        return ChunkVectors(await self._vectors("chunk vectors", [chunk.text for chunk in chunks]), self._embedder())
+
+    async def _vectors(self, name: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        embedder = self.stored_embedder(name)
+        matrix = await asyncio.to_thread(embedder.embed, texts, "passage")
+        for artifact in embedder.artifacts.values():
+            self.artifacts[name] = artifact
+        return matrix
 
     async def lexical(self) -> LexicalIndex:
         """Return the lexical index over the chunks."""
@@ -218,13 +239,13 @@ class Stages:
 def _lent(component: Component, lend: Mapping[Any, Any]) -> dict[str, Any]:
     missing = [port for port in component.ports if port.annotation not in lend]
     if missing:
-        raise UserError(f"{component.kind} {component.name} ({component.where}) takes {missing[0].name} of a type nobody lends here.",
-                        f"It can take {', '.join(getattr(t, '__name__', str(t)) for t in lend)}.")
+        raise UserError(
+            f"{component.kind} {component.name} ({component.where}) takes {missing[0].name} of a type nobody lends here.",
+            f"It can take {', '.join(getattr(t, '__name__', str(t)) for t in lend)}.",
+        )
     return {port.name: lend[port.annotation] for port in component.ports}
 
 
 async def _call(component: Component, lend: Mapping[Any, Any], settings: Mapping[str, Any]) -> Any:
     result = component.call(**_lent(component, lend), **settings)
     return await result if inspect.isawaitable(result) else result
-
-

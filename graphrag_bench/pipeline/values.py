@@ -68,7 +68,9 @@ class Ranking:
             all_scores.append(scores)
             indptr[number + 1] = indptr[number] + len(ids)
         empty_ids, empty_scores = np.empty(0, np.int64), np.empty(0, np.float64)
-        return cls(indptr, np.concatenate([empty_ids, *all_ids]), np.concatenate([empty_scores, *all_scores]), failed=failed)
+        return cls(
+            indptr, np.concatenate([empty_ids, *all_ids]), np.concatenate([empty_scores, *all_scores]), failed=failed
+        )
 
     @classmethod
     def of_dense(cls, scores: Scores, top_k: int | None = None, failed: Reasons = NONE_FAILED) -> Self:

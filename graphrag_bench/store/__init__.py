@@ -1,0 +1,1 @@
+"""Artifacts, arrays and files on disk."""

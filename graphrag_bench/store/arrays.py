@@ -31,7 +31,9 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
             name_length, extra_length = struct.unpack("<HH", file.read(4))
             file.seek(info.header_offset + _LOCAL_HEADER + name_length + extra_length)
             version = np.lib.format.read_magic(file)
-            read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            read_header = (
+                np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            )
             shape, fortran, dtype = read_header(file)
             name = info.filename.removesuffix(".npy")
             if 0 in shape:  # an empty file region cannot be mapped

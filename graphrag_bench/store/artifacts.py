@@ -56,8 +56,13 @@ class Spec:
 
     def to_json(self) -> dict[str, Any]:
         """Return the spec as plain data."""
-        return {"kind": self.kind, "component": self.component, "version": self.version,
-                "settings": dict(self.settings), "inputs": dict(self.inputs)}
+        return {
+            "kind": self.kind,
+            "component": self.component,
+            "version": self.version,
+            "settings": dict(self.settings),
+            "inputs": dict(self.inputs),
+        }
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,9 @@ class Store:
 
     def _set_aside(self, path: Path, fault: str) -> None:
         target = self.root / "damaged" / f"{path.name}-{uuid.uuid4().hex[:8]}"
-        self.say(f"the {path.parent.name} artifact {path.name[:8]} is damaged ({fault}); it is moved aside and built again")
+        self.say(
+            f"the {path.parent.name} artifact {path.name[:8]} is damaged ({fault}); it is moved aside and built again"
+        )
         with disk_faults(f"set the damaged artifact {path} aside", self.root):
             target.parent.mkdir(parents=True, exist_ok=True)
             path.rename(target)
@@ -186,8 +193,10 @@ def _damage(path: Path) -> str:
     except (ValueError, KeyError, TypeError):
         return "its manifest cannot be read"
     except OSError as error:
-        raise UserError(f"Cannot read the artifact store ({path}): {error.strerror}.",
-                        "Make the folder readable or set GRAPHRAG_BENCH_STORE to another one.") from error
+        raise UserError(
+            f"Cannot read the artifact store ({path}): {error.strerror}.",
+            "Make the folder readable or set GRAPHRAG_BENCH_STORE to another one.",
+        ) from error
     if not complete:
         return "its manifest is not complete"
     for name, facts in files.items():

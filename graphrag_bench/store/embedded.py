@@ -51,7 +51,9 @@ class StoredEmbedder:
     async def _build(self, folder: Path, texts: Sequence[str]) -> dict[str, Any]:
         self._progress.stage(self._what, len(texts))
         matrix = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, (len(texts), self.dim))
-        by_length = sorted(range(len(texts)), key=lambda row: len(texts[row]))  # alike lengths together: padding is what costs
+        by_length = sorted(
+            range(len(texts)), key=lambda row: len(texts[row])
+        )  # alike lengths together: padding is what costs
         for start in range(0, len(texts), _BLOCK):
             rows = by_length[start : start + _BLOCK]
             matrix[rows] = self._embedder.embed([texts[row] for row in rows], "passage")

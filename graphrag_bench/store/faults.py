@@ -9,9 +9,18 @@ from graphrag_bench.errors import UserError
 
 _SAID = {
     errno.ENOSPC: ("the disk is full", "Free some space and run the same command again; what was finished is kept."),
-    errno.EDQUOT: ("the disk quota is used up", "Free some space and run the same command again; what was finished is kept."),
-    errno.EFBIG: ("a file grew past the size this account may write", "Raise the limit (ulimit -f) and run the same command again."),
-    errno.EROFS: ("the file system is read-only", "Point GRAPHRAG_BENCH_STORE (or output=) at a folder you can write to."),
+    errno.EDQUOT: (
+        "the disk quota is used up",
+        "Free some space and run the same command again; what was finished is kept.",
+    ),
+    errno.EFBIG: (
+        "a file grew past the size this account may write",
+        "Raise the limit (ulimit -f) and run the same command again.",
+    ),
+    errno.EROFS: (
+        "the file system is read-only",
+        "Point GRAPHRAG_BENCH_STORE (or output=) at a folder you can write to.",
+    ),
     errno.EACCES: ("permission was denied", "Point GRAPHRAG_BENCH_STORE (or output=) at a folder you can write to."),
     errno.EPERM: ("permission was denied", "Point GRAPHRAG_BENCH_STORE (or output=) at a folder you can write to."),
     errno.ENOTDIR: ("a part of the path is a file, not a folder", "Choose another folder."),

@@ -1,0 +1,1 @@
+"""Graph builders, one file each."""

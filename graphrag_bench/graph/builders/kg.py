@@ -71,10 +71,10 @@ def build(
         return ids[key]
 
     for chunk, (entities, triples) in enumerate(zip(extraction.entities, extraction.triples, strict=True)):
-        for subject, relation, target in triples:
-            if not phrase_key(subject) or not phrase_key(target):
+        for subject, relation, object_ in triples:
+            if not phrase_key(subject) or not phrase_key(object_):
                 continue
-            ends = node(subject), node(target)
+            ends = node(subject), node(object_)
             fact = (ends[0], phrase_key(relation) or relation, ends[1])
             if fact not in facts:
                 facts[fact] = len(facts)
@@ -90,19 +90,20 @@ def build(
     weight = np.asarray(stated_in.sum(axis=1), dtype=np.float64).ravel()
     left, right, cosine = _synonyms(names, embedder, synonym_threshold, synonym_top_k)
     count = len(left)
-    relationships = pa.table({
-        "source": pa.array(np.concatenate([source, left]), pa.int32()),
-        "target": pa.array(np.concatenate([target, right]), pa.int32()),
-        "kind": pa.array(["fact"] * len(facts) + ["synonym"] * count, pa.string()),
-        "name": pa.array(relations + [_SYNONYM] * count, pa.string()),
-        "weight": pa.array(np.concatenate([weight, cosine]), pa.float32()),
-    })
-    stated_in.resize((len(facts) + count, len(chunks)))
+    relationships = pa.table(
+        {
+            "source": pa.array(np.concatenate([source, left]), pa.int32()),
+            "target": pa.array(np.concatenate([target, right]), pa.int32()),
+            "kind": pa.array(["fact"] * len(facts) + ["synonym"] * count, pa.string()),
+            "name": pa.array(relations + [_SYNONYM] * count, pa.string()),
+            "weight": pa.array(np.concatenate([weight, cosine]), pa.float32()),
+        }
+    )
     return Graph(
         nodes=pa.table({"name": pa.array(names, pa.string())}),
         relationships=relationships,
         node_chunk=_pairs(in_chunk, (len(names), len(chunks))),
-        relationship_chunk=stated_in,
+        relationship_chunk=_pairs(stated, (len(facts) + count, len(chunks))),
         attributes=frozenset({"node.name", "relationship.name", "relationship.weight"}),
     )
 
@@ -114,7 +115,9 @@ def _pairs(pairs: Sequence[tuple[int, int]], shape: tuple[int, int]) -> Incidenc
 
 def _synonyms(names: Sequence[str], embedder: Embedder, threshold: float | None, top_k: int) -> Pairs:
     """Return the pairs (smaller id first) whose cosine reaches the threshold, each among the nearest of one of its ends."""
-    eligible = np.array([number for number, name in enumerate(names) if sum(map(str.isalnum, phrase_key(name))) > 2], np.int64)
+    eligible = np.array(
+        [number for number, name in enumerate(names) if sum(map(str.isalnum, phrase_key(name))) > 2], np.int64
+    )
     if threshold is None or len(eligible) < 2:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
     # all names are embedded, not the eligible ones alone: it is the very matrix the node index wants
@@ -124,17 +127,19 @@ def _synonyms(names: Sequence[str], embedder: Embedder, threshold: float | None,
         for other in range(start, len(matrix), _TILE):
             scores = matrix[start : start + _TILE] @ matrix[other : other + _TILE].T
             a, b = np.nonzero(scores >= threshold)
-            value = np.round(scores[a, b].astype(np.float64), 6)
+            value = np.asarray(scores[a, b], dtype=np.float64).round(6)
             a, b = a + start, b + other
             keep = a < b
-            found.append((a[keep], b[keep], value[keep]))
+            found.append((a[keep].astype(np.int64), b[keep].astype(np.int64), value[keep]))
     a, b, value = (np.concatenate(part) for part in zip(*found, strict=True))
     keep = _near_enough(a, b, value, top_k)
     by_ids = np.lexsort((b[keep], a[keep]))
     return eligible[a[keep]][by_ids], eligible[b[keep]][by_ids], value[keep][by_ids]
 
 
-def _near_enough(a: NDArray[np.int64], b: NDArray[np.int64], value: NDArray[np.float64], top_k: int) -> NDArray[np.bool_]:
+def _near_enough(
+    a: NDArray[np.int64], b: NDArray[np.int64], value: NDArray[np.float64], top_k: int
+) -> NDArray[np.bool_]:
     """Mark the pairs that are among the top_k of either end."""
     ends = np.concatenate([a, b])
     others = np.concatenate([b, a])

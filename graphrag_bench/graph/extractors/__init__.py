@@ -1,0 +1,1 @@
+"""Extractors, one file each."""

@@ -43,11 +43,21 @@ async def extract(
     async def one(number: int, text: str) -> tuple[tuple[str, ...], tuple[Triple, ...], str | None]:
         passage = f"Passage:\n{text}\n\n"
         subject = f"chunk {number}"
-        first = await model.ask(Request(_turns(passage + prompt(_HERE, "entities")), entity_tokens, "extraction",
-                                        "entities", subject, entity_schema))
+        first = await model.ask(
+            Request(
+                _turns(passage + prompt(_HERE, "entities")),
+                entity_tokens,
+                "extraction",
+                "entities",
+                subject,
+                entity_schema,
+            )
+        )
         names, _ = clean([] if first.failure else first.data["entities"], [])
         task = render(_HERE, "triples", entities=dump_names(names))
-        second = await model.ask(Request(_turns(passage + task), triple_tokens, "extraction", "triples", subject, triple_schema))
+        second = await model.ask(
+            Request(_turns(passage + task), triple_tokens, "extraction", "triples", subject, triple_schema)
+        )
         names, triples = clean(names, [] if second.failure else second.data["triples"])
         return names, triples, _reason(second)
 
@@ -61,8 +71,12 @@ def _turns(task: str) -> tuple[Message, ...]:
 
 
 def _list_schema(field: str, item: dict[str, object], most: int) -> dict[str, object]:
-    return {"type": "object", "properties": {field: {"type": "array", "items": item, "maxItems": most}},
-            "required": [field], "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": {field: {"type": "array", "items": item, "maxItems": most}},
+        "required": [field],
+        "additionalProperties": False,
+    }
 
 
 def _reason(reply: Reply) -> str | None:

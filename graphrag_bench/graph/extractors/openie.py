@@ -21,8 +21,10 @@ async def read(chunks: ChunkTable, given: GivenOpenIE) -> Extraction:
             pieces.setdefault(document, []).append(chunk)
     missing = [document for document in pieces if document not in by_document]
     if len(missing) == len(pieces):
-        raise UserError("The dataset's given triples speak of none of its documents.",
-                        "Check the passage ids of the openie file, or use graph.extractor=llm.")
+        raise UserError(
+            "The dataset's given triples speak of none of its documents.",
+            "Check the passage ids of the openie file, or use graph.extractor=llm.",
+        )
     entities: list[list[str]] = [[] for _ in chunks]
     triples: list[list[Triple]] = [[] for _ in chunks]
     for document, parts in pieces.items():
@@ -36,8 +38,11 @@ async def read(chunks: ChunkTable, given: GivenOpenIE) -> Extraction:
             for chunk in _holding(parts, triple[0], triple[2]):
                 triples[chunk.id].append(triple)
     rows = [clean(names, found) for names, found in zip(entities, triples, strict=True)]
-    absent = {chunk.id: "missing: the dataset gives no triples for it" for chunk in chunks
-              if all(document not in by_document for document in chunk.documents)}
+    absent = {
+        chunk.id: "missing: the dataset gives no triples for it"
+        for chunk in chunks
+        if all(document not in by_document for document in chunk.documents)
+    }
     return Extraction(tuple(row[0] for row in rows), tuple(row[1] for row in rows), absent)
 
 

@@ -152,8 +152,11 @@ class LlamaCpp:
         except ImportError as error:
             raise UserError("The llamacpp backend needs xllamacpp, which is not installed.",
                             "Run: pip install 'graphrag-bench[embedded]'") from error
-        path = weights.resolve(self._model, say=self.say)
         params = xllamacpp.CommonParams()
+        if not hasattr(xllamacpp.Server, "listening_address") or not hasattr(params, "cache_ram_mib"):
+            raise UserError("The installed xllamacpp is too old for the llamacpp backend.",
+                            "Run: pip install -U xllamacpp")
+        path = weights.resolve(self._model, say=self.say)
         params.model.path = str(path)
         params.n_ctx = self.window * self.concurrency
         params.n_parallel = self.concurrency

@@ -1,0 +1,1 @@
+"""Question converters, one file each."""

@@ -2,6 +2,8 @@
 
 import re
 from dataclasses import replace
+from functools import cache
+from importlib.resources import files
 
 from graphrag_bench.llm.base import ChatModel, Message, Request
 from graphrag_bench.pipeline.given import GivenEntities
@@ -10,29 +12,53 @@ from graphrag_bench.prompts import prompt, prompt_hash
 from graphrag_bench.registry import register
 
 _HERE = "graphrag_bench.pipeline"
-_SCHEMA = {"type": "object", "additionalProperties": False, "required": ["entities"],
-           "properties": {"entities": {"type": "array", "maxItems": 8, "items": {"type": "string", "minLength": 1}}}}
+_SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["entities"],
+    "properties": {"entities": {"type": "array", "maxItems": 8, "items": {"type": "string", "minLength": 1}}},
+}
 
 
 @register("converter", "entities.given")
 def given(questions: Questions, entities: GivenEntities) -> Questions:
     """Take the entities the dataset holds for each question; a question it does not speak of has failed."""
     rows = tuple(entities.by_question.get(identity, ()) for identity in questions.ids)
-    absent = {number: "missing: the dataset gives no entities for this question"
-              for number, identity in enumerate(questions.ids) if identity not in entities.by_question}
+    absent = {
+        number: "missing: the dataset gives no entities for this question"
+        for number, identity in enumerate(questions.ids)
+        if identity not in entities.by_question
+    }
     return replace(questions, entities=rows, failed={**questions.failed, **absent})
 
 
 @register("converter", "entities.model", prompts=prompt_hash(_HERE, "entities_system", "entities"))
 async def by_model(questions: Questions, model: ChatModel, *, max_tokens: int = 128) -> Questions:
     """Ask the model for the named entities of each question; a question whose reply cannot be read has failed."""
-    turns = [(Message("system", prompt(_HERE, "entities_system")), Message("user", f"{prompt(_HERE, 'entities')}\n\nQuestion: {text}"))
-             for text in questions.texts]
-    replies = await model.ask_all([Request(turn, max_tokens, "question", "entities", identity, _SCHEMA)
-                                   for turn, identity in zip(turns, questions.ids, strict=True)])
-    rows = tuple(tuple(dict.fromkeys(name.strip() for name in reply.data["entities"] if name.strip())) if not reply.failure else ()
-                 for reply in replies)
-    failed = {number: f"{reply.failure.kind}: {reply.failure.message}" for number, reply in enumerate(replies) if reply.failure}
+    turns = [
+        (
+            Message("system", prompt(_HERE, "entities_system")),
+            Message("user", f"{prompt(_HERE, 'entities')}\n\nQuestion: {text}"),
+        )
+        for text in questions.texts
+    ]
+    replies = await model.ask_all(
+        [
+            Request(turn, max_tokens, "question", "entities", identity, _SCHEMA)
+            for turn, identity in zip(turns, questions.ids, strict=True)
+        ]
+    )
+    rows = tuple(
+        tuple(dict.fromkeys(name.strip() for name in reply.data["entities"] if name.strip()))
+        if not reply.failure
+        else ()
+        for reply in replies
+    )
+    failed = {
+        number: f"{reply.failure.kind}: {reply.failure.message}"
+        for number, reply in enumerate(replies)
+        if reply.failure
+    }
     return replace(questions, entities=rows, failed={**questions.failed, **failed})
 
 
@@ -41,22 +67,6 @@ _NAME = r"(?:[A-ZÀ-ÖØ-ÞĀ-Ž][\w.'’&/-]*|\d[\w.,:/-]*)"
 _SHORT = "of|the|and|&|for|in|on|at|to|with|from|by|de|la|le|von|van|der|den|du|da|do|dos|del|di|bin|al"
 _CAPITALISED = re.compile(rf"{_NAME}(?:\s+(?:(?:{_SHORT})\s+){{0,2}}{_NAME})*")
 _WORD = re.compile(r"[^\W_][\w'’-]*")
-# words a question may begin with, which are no part of a name
-_ASKING = frozenset(
-    "who whom whose what which when where why how is are was were do does did has have had can could will would should in on at of "
-    "for from to by with the a an and or if name list tell give during after before between among both about as into than there "
-    "besides along since until while".split()
-)
-# words that name nothing by themselves: what is left of a question without them is worth looking up
-_PLAIN = _ASKING | frozenset(
-    "it its he she his her they their them this that these those been being be not no many much old long first last year years one "
-    "two same other also more most some any each another called named used made make makes got get gets become became becomes born "
-    "died located considered running run held part place time where "
-    "country city state county continent region people person group team river world character actor author director performer "
-    "producer spouse mother father son daughter wife husband".split()
-)
-
-
 @register("converter", "entities.rule")
 def by_rule(questions: Questions) -> Questions:
     """Find the entities of each question by a rule, without a model.
@@ -69,6 +79,7 @@ def by_rule(questions: Questions) -> Questions:
 
 def mentions(text: str) -> tuple[str, ...]:
     """Return the mentions of one question, in the order they stand in it."""
+    asking = _words("asking")
     found: dict[str, None] = {}
     for match in _QUOTED.finditer(text):
         if name := (match.group(1) or match.group(2)).strip(" ,.?!"):
@@ -76,7 +87,7 @@ def mentions(text: str) -> tuple[str, ...]:
     rest = _QUOTED.sub(" , ", text)
     for match in _CAPITALISED.finditer(rest):
         words = match.group().split()
-        while words and words[0].casefold().strip(".,'’") in _ASKING:
+        while words and words[0].casefold().strip(".,'’") in asking:
             words.pop(0)
         name = re.sub(r"['’]s$", "", " ".join(words).strip(" ,.?!:;"))
         if len(name) > 1 or name.isdigit():
@@ -87,10 +98,17 @@ def mentions(text: str) -> tuple[str, ...]:
 
 
 def _content_runs(text: str) -> list[str]:
+    empty = _words("asking") | _words("plain")
     runs: list[list[str]] = [[]]
     for word in _WORD.findall(text):
-        if word.casefold() in _PLAIN:
+        if word.casefold() in empty:
             runs.append([])
         else:
             runs[-1].append(word)
     return [" ".join(run) for run in runs if run]
+
+
+@cache
+def _words(name: str) -> frozenset[str]:
+    """Return a word list: "asking" words begin questions, "plain" ones name nothing by themselves."""
+    return frozenset(files(_HERE).joinpath("words", f"{name}.txt").read_text("utf-8").split())

@@ -1,0 +1,123 @@
+"""The answers of one cell: appended as they come, put into question order at the end, scored."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from graphrag_bench.data.types import Dataset, Gold
+from graphrag_bench.evaluation.catalogue import expand, metric
+from graphrag_bench.evaluation.records import Record
+from graphrag_bench.evaluation.score import Scores, score
+from graphrag_bench.generation.answers import Answer, Context
+from graphrag_bench.store.faults import disk_faults
+from graphrag_bench.store.files import write_json, write_lines
+
+
+class AnswerBook:
+    """Collects answers and what each prompt showed, in a folder.
+
+    Args:
+        folder: where ``answers.jsonl``, ``contexts.jsonl``, ``metrics.json`` and ``per_question.jsonl`` go.
+        dataset: the questions and their gold, which enters the lines only here, after the answer is made.
+        texts: the texts of documents, for text recall; empty when nothing is answered.
+    """
+
+    def __init__(self, folder: Path, dataset: Dataset, texts: Mapping[str, str]) -> None:
+        self.folder = folder
+        self._dataset = dataset
+        self._texts = texts
+        self._questions = {question.id: question for question in dataset.questions}
+        self._rows: dict[str, dict[str, Any]] = {}
+        self._shown: dict[str, Context] = {}
+        with disk_faults("write the answers", folder):
+            self._file = (folder / "answers.jsonl").open("w", encoding="utf-8", newline="\n")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def keep(self, answer: Answer, context: Context | None, retrieved: Sequence[str] | None) -> None:
+        """Append one answer."""
+        question = self._questions[answer.question]
+        gold = self._dataset.gold.get(answer.question, Gold())
+        row: dict[str, Any] = {
+            "id": answer.question,
+            "question": question.text,
+            "type": question.type,
+            "status": answer.status,
+            "prediction": answer.text,
+            "reason": answer.reason,
+            "answers": list(gold.answers),
+            "retrieved": None if retrieved is None else list(retrieved),
+            "gold_passages": list(gold.passages),
+        }
+        if answer.raw:
+            row["raw"] = answer.raw
+        self._rows[answer.question] = row
+        if context is not None:
+            self._shown[answer.question] = context
+        with disk_faults("write an answer", self.folder):
+            self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file; what was appended stays."""
+        self._file.close()
+
+    def settle(self, order: Sequence[str]) -> list[str]:
+        """Put the files into question order; return notes for the reader."""
+        self.close()
+        write_lines(self.folder / "answers.jsonl", (self._rows[identity] for identity in order))
+        if not self._shown:
+            return []
+        write_lines(
+            self.folder / "contexts.jsonl",
+            (
+                {"id": identity, "chunks": list(shown.chunks), "cut": shown.cut, "text": shown.text}
+                for identity in order
+                if (shown := self._shown.get(identity)) is not None
+            ),
+        )
+        cut = sum(shown.cut > 0 for shown in self._shown.values())
+        return [f"{cut} of {len(order)} contexts were cut to fit the model's window."] if cut else []
+
+    def score(self, order: Sequence[str], settings: Mapping[str, Any], seed: int, *, answered: bool) -> Scores:
+        """Score the answers, or the retrieval alone when nothing was answered; write the scores.
+
+        Args:
+            order: the questions' ids, in order.
+            settings: the ``evaluation`` group.
+            seed: of the bootstrap.
+            answered: whether there are answers to score.
+        """
+        names = expand(settings["metrics"], settings["ks"])
+        if not answered:
+            names = [name for name in names if metric(name).needs == ("passages",)]
+        records = [self._record(self._rows[identity]) for identity in order]
+        scores = score(
+            records,
+            names,
+            seed=seed,
+            resamples=settings["bootstrap"],
+            ks=settings["ks"],
+            level=settings["interval"],
+        )
+        write_json(self.folder / "metrics.json", scores.to_json())
+        write_lines(self.folder / "per_question.jsonl", scores.per_question)
+        return scores
+
+    def _record(self, row: Mapping[str, Any]) -> Record:
+        gold = tuple(row["gold_passages"])
+        shown = self._shown.get(row["id"])
+        return Record(
+            id=row["id"],
+            prediction=row["prediction"],
+            answers=tuple(row["answers"]),
+            retrieved=None if row["retrieved"] is None else tuple(row["retrieved"]),
+            gold_passages=gold,
+            status=row["status"],
+            reason=row["reason"],
+            type=row["type"],
+            context_text=shown.text if shown is not None and row["retrieved"] is not None else None,
+            gold_texts=tuple(self._texts.get(passage, "") for passage in gold) if shown is not None else None,
+        )

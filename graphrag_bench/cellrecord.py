@@ -1,0 +1,99 @@
+"""What a finished cell records of itself: its fingerprint, its costs, its manifest, its row in the table."""
+
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphrag_bench import __version__
+from graphrag_bench.evaluation.score import Scores
+from graphrag_bench.index.vectors import ChunkVectors, NodeVectors
+from graphrag_bench.report.cell import CellResult
+from graphrag_bench.store.artifacts import digest
+
+if TYPE_CHECKING:
+    from graphrag_bench.cellrun import CellRun
+
+
+def fingerprint(run: "CellRun") -> str:
+    """Return the hash of all that can change this cell's answers and scores."""
+    parts: dict[str, Any] = {"config": run.cell.keyed(), "dataset": run.dataset.sha256, "version": __version__}
+    parts["prompts"] = [c.extra["prompts"] for c in run.components if "prompts" in c.extra]
+    parts["components"] = [[c.kind, c.name, c.version] for c in run.components]
+    if run.uses_model():
+        parts["model"] = dict(run.session.backend(run.config).identity)
+    return digest(parts)
+
+
+def result_of(run: "CellRun", scores: Scores | None) -> CellResult:
+    """Return what the table shows: scores, and tokens and seconds by stage.
+
+    Tokens and seconds of model calls are those of the original calls also where a reply came from the cache, so a resumed
+    run and an unbroken one cost the same.
+    """
+    totals = {stage: facts.as_dict() for stage, facts in run.ledger.by_stage().items()}
+    tokens = {stage: int(facts["prompt_tokens"] + facts["completion_tokens"]) for stage, facts in totals.items()}
+    seconds: dict[str, float] = {}
+    for name, artifact in run.stages.artifacts.items():
+        seconds[f"index.{name}"] = float(artifact.facts.get("seconds", 0.0))
+        if spent := artifact.facts.get("spent"):
+            tokens[name] = int(spent["prompt_tokens"] + spent["completion_tokens"])
+            seconds[f"index.{name}"] = max(seconds[f"index.{name}"], float(spent["seconds"]))
+    if run.asked and "retrieve" in run.seconds:
+        seconds["question"] = float(totals.get("question", {}).get("seconds", 0.0))
+        seconds["retrieve"] = run.seconds["retrieve"]
+        seconds["answer"] = float(totals.get("answer", {}).get("seconds", 0.0))
+    return CellResult(
+        method=run.config["method"]["name"],
+        dataset=run.dataset.name,
+        axes=run.cell.axes,
+        metrics=scores.to_json()["metrics"] if scores else {},
+        tokens=tokens,
+        seconds={name: round(value, 4) for name, value in seconds.items()},
+        asked=scores.asked if scores else len(run.asked),
+        answered=scores.answered if scores else len(run.asked),
+        failed=dict(scores.failed) if scores else {},
+        status="every question failed" if scores and scores.asked and not scores.answered else "done",
+        notes=tuple(dict.fromkeys(run.notes)),
+    )
+
+
+def costs(run: "CellRun") -> dict[str, Any]:
+    """Return tokens and seconds by stage; times are of this process, and so in a file of their own."""
+    return {
+        "ledger": run.ledger.as_dict(),
+        "wall_seconds": _rounded(run.seconds),
+        "cpu_seconds": _rounded(run.cpu),
+        "questions": len(run.asked),
+        "artifacts": {name: {"built_now": a.built, **a.facts} for name, a in run.stages.artifacts.items()},
+    }
+
+
+def manifest(run: "CellRun", result: CellResult) -> dict[str, Any]:
+    """Return what a reader needs to believe the numbers, and to make them again."""
+    graph = run.stages.artifacts.get("graph")
+    embeds = bool({NodeVectors, ChunkVectors} & run.cell.plan.loans)
+    return {
+        "status": result.status,
+        "fingerprint": fingerprint(run),
+        "graphrag_bench": __version__,
+        "method": run.cell.method,
+        "overrides": list(run.cell.overrides),
+        "chain": run.cell.plan.line(),
+        "dataset": {"sha256": run.dataset.sha256, "card": asdict(run.dataset.card)},
+        "model": dict(run.session.backend(run.config).identity) if run.uses_model() else None,
+        "embedder": dict(run.session.embedder(run.config).identity) if embeds else None,
+        "prompts": {f"{c.kind} {c.name}": c.extra["prompts"] for c in run.components if "prompts" in c.extra},
+        "components": {f"{c.kind} {c.name}": c.version for c in run.components},
+        "graph": graph.facts if graph else None,
+        "artifacts": {name: f"{a.path.parent.name}/{a.key}" for name, a in run.stages.artifacts.items()},
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "result": asdict(result),
+    }
+
+
+def _rounded(values: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in values.items()}
