@@ -203,7 +203,7 @@ class Planner:
         wires = self._wires(component, values, path)
         settings = self._step_settings(component, values, path)
         self._borrows(component, path)
-        entities = settings.get("by") == "entities" and "entities" not in self._mapping("question")
+        entities = filled(settings, component.settings).get("by") == "entities" and "entities" not in self._mapping("question")
         if entities:
             self._fault(
                 (*path, "by"),
