@@ -110,7 +110,8 @@ class CellRun:
     def _earlier(self) -> dict[str, Any]:
         path = self.folder / "run.json"
         try:
-            record = json.loads(path.read_text("utf-8")) if path.exists() else {}
+            with disk_faults("read the run's folder", self.folder):
+                record = json.loads(path.read_text("utf-8")) if path.exists() else {}
         except ValueError:
             return {"fingerprint": "unreadable"}
         return record if isinstance(record, dict) else {}
@@ -136,9 +137,11 @@ class CellRun:
         return result
 
     def _set_aside_other(self) -> None:
-        """Keep what another configuration left in this folder, under previous/."""
-        other = self._earlier().get("fingerprint")
-        if other is None or other == fingerprint(self):
+        """Keep what an earlier run left in this folder, under previous/: one with other settings, or one done again."""
+        earlier = self._earlier()
+        other = earlier.get("fingerprint")
+        same = other == fingerprint(self)
+        if other is None or (same and earlier.get("status") != "done"):
             return
         target = self.folder / "previous" / str(other)[:12]
         with disk_faults("set an earlier run aside", self.folder):
@@ -146,7 +149,8 @@ class CellRun:
             for file in self.folder.iterdir():
                 if file.is_file():
                     file.replace(target / file.name)
-        self.session.progress.say(f"{self.folder} held a run with other settings; it lies now in {target}")
+        held = "this run, finished before" if same else "a run with other settings"
+        self.session.progress.say(f"{self.folder} held {held}; it lies now in {target}")
 
     async def _prepare(self) -> dict[type, Any]:
         """Build or open the offline stages this cell needs, as far as it goes; return what is lent."""

@@ -10,8 +10,12 @@ from graphrag_bench.config.overrides import Cell as Overrides
 from graphrag_bench.config.overrides import expand
 from graphrag_bench.config.schema import PLAIN_GROUPS, RUN, STAGES
 from graphrag_bench.errors import Faults, UserError
+from graphrag_bench.pipeline.loans import GRAPH_LOANS
 from graphrag_bench.pipeline.plan import Plan, Planner
 from graphrag_bench.registry import REGISTRY
+from graphrag_bench.store.artifacts import digest
+
+_LONGEST = 120  # letters of a folder's name
 
 
 @dataclass(frozen=True)
@@ -79,11 +83,15 @@ def cells(overrides: Sequence[str], multirun: bool = False) -> tuple[list[Cell],
             faults.setdefault(str(fault), fault)
         if cell is not None:
             built.append(cell)
+            if _drop_unread_graph(cell):
+                idle.setdefault(f"graph={cell.choices['graph']}", {})[method] = None
     if faults:
         count = len(faults)
         raise Faults(f"{count} fault{'s' * (count > 1)}; nothing was run and no model was called.", faults.values())
+    methods_run = {cell.method for cell in built}
     notices = [
-        f"{text} has no effect on {', '.join(methods)}; it applies to the other cells" for text, methods in idle.items()
+        f"{text} has no effect on {', '.join(methods)}" + "; it applies to the other cells" * (methods.keys() < methods_run)
+        for text, methods in idle.items()
     ]
     return _distinct(built), notices
 
@@ -113,6 +121,15 @@ def _check(
     return Cell(config, plan, method, axes, texts, tuple(result.unused), result.choices), []
 
 
+def _drop_unread_graph(cell: Cell) -> bool:
+    """Build no graph for a method that reads none: its tokens would stand in that method's row of the table."""
+    unread = bool(cell.config["graph"].get("builder")) and not cell.plan.loans & GRAPH_LOANS
+    if unread and cell.config["until"] != "graph":
+        cell.config["graph"] = {"builder": None}
+        return True
+    return False
+
+
 def _metric_faults(config: dict[str, Any], result: Composed) -> list[UserError]:
     from graphrag_bench.evaluation.catalogue import expand as spell
     from graphrag_bench.evaluation.catalogue import metric
@@ -137,7 +154,11 @@ def _distinct(found: Sequence[Cell]) -> list[Cell]:
 
 
 def _safe(name: str) -> str:
-    return "".join(char if char.isalnum() or char in "-_.,=+" else "_" for char in name)[:120] or "_"
+    """Return a folder's name; what had to be left out of it is replaced by a hash, so that two names stay two folders."""
+    safe = "".join(char if char.isalnum() or char in "-_.,=+" else "_" for char in name)
+    if len(safe) > _LONGEST or not safe.strip("."):
+        return f"{safe.strip('.')[: _LONGEST - 9]}_{digest(name)[:8]}"
+    return safe
 
 
 def reaches(config: dict[str, Any], stage: str) -> bool:

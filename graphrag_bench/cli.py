@@ -80,7 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _out(text: str) -> None:
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    encoding = sys.stdout.encoding or "utf-8"  # what a plain terminal has no letter for is shown as a question mark
+    sys.stdout.write(text.rstrip("\n").encode(encoding, "replace").decode(encoding) + "\n")
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -59,12 +59,14 @@ def run_to_end(
 
 async def run_cells(checked: Sequence[Cell], session: Session) -> list[CellResult]:
     """Probe every plan, then run the cells in order; a cell whose result lies finished in its folder is read back."""
-    from graphrag_bench.preflight import probe_cells
+    from graphrag_bench.preflight import needs, probe_cells
 
     await probe_cells(checked)
     results = []
     async with session:
         runs = [CellRun(session, cell) for cell in checked]  # every dataset is read before anything is spent
+        for run in runs:
+            needs(run)
         for number, run in enumerate(runs, start=1):
             name = " · ".join(
                 [run.config["method"]["name"], run.dataset.name, *(f"{k}={v}" for k, v in run.cell.axes.items())]

@@ -40,7 +40,7 @@ def _entries(kind: str) -> list[dict[str, Any]]:
 def _page(kind: str, name: str, path: Path) -> dict[str, Any]:
     page = sources.read_page(path)
     about = page.get("name") or page.get("description") or ""
-    row = path.read_text("utf-8").splitlines()[0].removeprefix("#").strip()
+    row = path.read_text("utf-8").partition("\n")[0].removeprefix("#").strip()
     return {
         "name": name,
         "kind": kind,
@@ -110,5 +110,8 @@ def _finished(folder: Path) -> str:
             f"{folder} is not the folder of a finished run: it has no run.json.",
             "Give OUTPUT/<method>/<dataset>, or overrides such as method=hipporag.",
         )
-    record = json.loads(path.read_text("utf-8"))
+    try:
+        record = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path} is damaged: {error}.", "Run the cell again; its replies are in the store.") from error
     return json.dumps(record, ensure_ascii=False, indent=2)

@@ -34,7 +34,7 @@ async def probe_cells(checked: Sequence[Cell]) -> None:
     """Run every distinct plan on the toy graph with a scripted model; raise UserError for the first that breaks."""
     with tempfile.TemporaryDirectory() as folder:
         lend = toy(Path(folder), Chat(Scripted()))
-        for plan in {cell.plan.line(): cell.plan for cell in checked}.values():
+        for plan in {repr(cell.plan): cell.plan for cell in checked}.values():  # settings count, not the chain alone
             await probe(plan, lend)
 
 
@@ -50,7 +50,7 @@ def check(overrides: Sequence[str], *, multirun: bool) -> str:
     lines = [f"note: {notice}" for notice in notices]
     for cell in checked:
         run = CellRun(session, cell)
-        _needs(run)
+        needs(run)
         lines.append(f"{cell.config['method']['name']} on {run.dataset.name}: {cell.plan.line()}")
         lines.append(
             f"  graph {cell.config['graph'].get('builder') or 'none'}, indexes {_indexes(cell) or 'none'}, "
@@ -67,9 +67,11 @@ def _indexes(cell: Cell) -> str:
     return ", ".join(name for kind, name in named if kind in cell.plan.loans)
 
 
-def _needs(run: CellRun) -> None:
-    """Raise where the dataset lacks what the method reads."""
+def needs(run: CellRun) -> None:
+    """Raise where the dataset lacks what the method reads, or the model's backend cannot be made."""
     config = run.config
+    if run.uses_model():
+        run.session.backend(config)
     if (
         config["graph"].get("extractor") == "openie"
         and run.stages.builder() is not None
@@ -131,9 +133,11 @@ def plan(overrides: Sequence[str], *, multirun: bool) -> str:
     money, seen = 0.0, set[str]()
     for cell in checked:
         run = CellRun(session, cell)
-        _needs(run)
+        needs(run)
         prices = price_of(session.backend(cell.config).identity) if run.uses_model() else None
+        done = run.finished() is not None
         for item in _estimates(run):
+            item.there = item.there or done
             shared = bool(item.key) and item.key in seen
             seen.add(item.key)
             pays = not item.there and not shared
@@ -145,7 +149,7 @@ def plan(overrides: Sequence[str], *, multirun: bool) -> str:
                     sums.megabytes + item.megabytes,
                 )
                 money += cost
-            state = "in the store" if item.there else "shared with a cell above" if shared else ""
+            state = "finished before" if done else "in the store" if item.there else "shared with a cell above" if shared else ""
             table.add_row(
                 cell.config["method"]["name"],
                 item.stage,

@@ -29,6 +29,7 @@ class Session:
         self._datasets: dict[str, Dataset] = {}
         self._embedders: dict[str, CachedEmbedder] = {}
         self._backends: dict[str, ChatBackend] = {}
+        self._chats: dict[str, Chat] = {}
         self._ledgers: list[Ledger] = []
         self._cache: ReplyCache | None = None
 
@@ -60,7 +61,10 @@ class Session:
         """Return the model backend a configuration names."""
         key = digest(config["llm"])
         if key not in self._backends:
-            self._backends[key] = self._make("llm", config)
+            made: ChatBackend = self._make("llm", config)
+            if hasattr(made, "say"):
+                made.say = self.progress.say
+            self._backends[key] = made
         return self._backends[key]
 
     def use_backend(self, config: Mapping[str, Any], backend: ChatBackend) -> None:
@@ -99,18 +103,22 @@ class Session:
         return ledger
 
     def chat(self, config: Mapping[str, Any], ledger: Ledger) -> Chat:
-        """Return a chat model for one cell: the shared backend and cache, with a ledger of its own."""
+        """Return a chat model for one cell: backend, cache and limiter shared by the sweep, a ledger of its own."""
         limits = config["execution"]
-        return Chat(
-            self.backend(config),
-            cache=self.cache(),
-            ledger=ledger,
-            concurrency=limits["concurrency"],
-            attempts=limits["attempts"],
-            requests_per_minute=limits["requests_per_minute"],
-            tokens_per_minute=limits["tokens_per_minute"],
-            retry_failed=limits["retry_failed"],
-            on_call=lambda entry: self.progress.call(entry.prompt_tokens + entry.completion_tokens, entry.cached),
+        key = digest([config["llm"], limits])
+        if key not in self._chats:
+            self._chats[key] = Chat(
+                self.backend(config),
+                cache=self.cache(),
+                concurrency=limits["concurrency"],
+                attempts=limits["attempts"],
+                requests_per_minute=limits["requests_per_minute"],
+                tokens_per_minute=limits["tokens_per_minute"],
+                retry_failed=limits["retry_failed"],
+            )
+        progress = self.progress
+        return self._chats[key].booked_to(
+            ledger, lambda entry: progress.call(entry.prompt_tokens + entry.completion_tokens, entry.cached)
         )
 
 

@@ -34,12 +34,15 @@ def compose(cell: Cell) -> Composed:
 
     chosen = {item.key: str(item.value) for item in cell if item.is_group}
     choices = {**_defaults(), **chosen}
-    choices |= {group: name for group, name in _requires(choices["method"]).items() if group not in chosen}
-    for group, name in choices.items():
-        sources.page(group, name)
+    places = {item.key: item.place for item in cell if item.is_group}
+    sources.page("method", choices["method"], places.get("method", ""))
+    required = {group: name for group, name in _requires(choices["method"]).items() if group not in chosen}
+    for group, name in (choices := choices | required).items():
+        place = f"the method {choices['method']} requires {group}" if group in required else places.get(group, "")
+        sources.read_page(sources.page(group, name, place))  # what is no page is said by name and line, not by Hydra
     cfg = _hydra(choices)
     values = sorted((item for item in cell if not item.is_group), key=lambda item: not _selects(item.key))
-    where = Sources(choices, {item.key: item.text for item in values})
+    where = Sources(choices, {item.key: item.place for item in values})
     unused: dict[str, UserError] = {}
     for item in values:
         fault = _usable(item, OmegaConf.to_container(cfg, resolve=False))
@@ -59,7 +62,7 @@ def compose(cell: Cell) -> Composed:
             f"Give {key}=… on the command line or in the page.",
         ) from error
     assert isinstance(config, dict)
-    plain: dict[str, Any] = {str(key): value for key, value in config.items()}
+    plain: dict[str, Any] = _named(config)
     _fill(plain)
     return Composed(plain, where, _faults(plain, where), unused, choices)
 
@@ -71,6 +74,7 @@ def _hydra(choices: Mapping[str, str]) -> Any:
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
 
     own, *outside = sources.roots()
     path = [f"hydra.searchpath=[{','.join(f'file://{folder}' for folder in outside)}]"] if outside else []
@@ -78,7 +82,9 @@ def _hydra(choices: Mapping[str, str]) -> Any:
         GlobalHydra.instance().clear()  # a notebook may have left an initialised Hydra behind
         with initialize_config_dir(str(own), version_base="1.3"):
             cfg = hydra_compose("config", overrides=[*path, *(f"{group}={name}" for group, name in choices.items())])
-    except (HydraException, OmegaConfBaseException) as error:
+    except YAMLError as error:  # Hydra's loader is stricter than ours: it refuses a key given twice
+        raise sources.yaml_fault(error) from error
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise UserError(
             f"The pages cannot be composed: {str(error).splitlines()[0]}", "Mend the page it names."
         ) from error
@@ -126,7 +132,7 @@ def _delete(cfg: Any, item: Override) -> UserError | None:
     for part in parents:
         node = node.get(part) if isinstance(node, DictConfig) else None
     if not isinstance(node, DictConfig) or last not in node:
-        return UserError(f"on the command line, {item.text}: there is no {item.key} to remove.", "Leave it out.")
+        return UserError(f"{item.place}: there is no {item.key} to remove.", "Leave it out.")
     del node[last]
     return None
 
@@ -137,7 +143,7 @@ def group_settings(group: str, values: Mapping[str, Any]) -> tuple[dict[str, Set
         return PLAIN_GROUPS[group], group
     selector, kind = SELECTORS[group]
     name = values.get(selector)
-    own = {selector: Setting(selector, str | None if group == "graph" else str, None)}
+    own = {selector: Setting(selector, str | None, None) if group == "graph" else Setting(selector, str, REQUIRED)}
     if name is None:
         return own, f"a run without {group}"
     component = REGISTRY.get(kind, str(name))
@@ -153,6 +159,8 @@ def group_settings(group: str, values: Mapping[str, Any]) -> tuple[dict[str, Set
 
 
 def _usable(item: Override, config: Any) -> UserError | None:
+    if item.delete:
+        return None  # it has to be there, and that is all
     try:
         return _accepts(item, config)
     except UserError:  # the component it would set does not exist; that is said where it is named
@@ -162,7 +170,7 @@ def _usable(item: Override, config: Any) -> UserError | None:
 def _accepts(item: Override, config: Any) -> UserError | None:
     """Return why this cell has no use for an override, or None."""
     group, *rest = item.key.split(".")
-    where = f"on the command line, {item.text}"
+    where = item.place
     if not rest:
         if group in RUN:
             return None
@@ -217,6 +225,13 @@ def _step_accepts(step: str, name: str, values: Mapping[str, Any], where: str) -
     if name in known:
         return None
     return UserError(f"{where}: step {step} ({operator.name}) has no setting {name!r}.", nearest(name, known))
+
+
+def _named(value: Any) -> Any:
+    """Return plain data whose keys are texts: YAML reads a step called 1 or on as a number or a truth value."""
+    if isinstance(value, dict):
+        return {str(key): _named(part) for key, part in value.items()}
+    return [_named(part) for part in value] if isinstance(value, list) else value
 
 
 def _fill(config: dict[str, Any]) -> None:

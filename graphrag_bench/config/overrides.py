@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_bench.config import sources
@@ -12,12 +12,18 @@ from graphrag_bench.errors import UserError
 
 @dataclass(frozen=True)
 class Override:
-    """One ``key=value``. ``text`` is as typed; ``delete`` is Hydra's ``~key``."""
+    """One ``key=value``. ``text`` is as typed; ``delete`` is Hydra's ``~key``; ``origin`` is where it was written."""
 
     key: str
     value: Any
     text: str
     delete: bool = False
+    origin: str = "on the command line"
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for the start of a sentence."""
+        return f"{self.origin}, {self.text}"
 
     @property
     def is_group(self) -> bool:
@@ -37,14 +43,15 @@ def parse(texts: Sequence[str]) -> list[list[Override]]:
     out = []
     for text in texts:
         try:
-            parsed = parser.parse_override(text)
+            parsed = _read(parser, text)
             listed = (
                 list(parsed.sweep_string_iterator()) if parsed.is_sweep_override() and not parsed.is_delete() else []
             )
         except HydraException as error:
             reason = str(error).split("\n")[0].rstrip(".")
             raise UserError(
-                f"The override {text!r} cannot be read: {reason}.", "Write key=value; quote what has spaces."
+                f"The override {text!r} cannot be read: {reason}.",
+                "Write key=value; a text with brackets or commas wants quotes inside the shell's: 'key=\"value\"'.",
             ) from error
         key = parsed.key_or_group
         if not key:
@@ -56,6 +63,19 @@ def parse(texts: Sequence[str]) -> list[list[Override]]:
         else:
             out.append([Override(key, _value(parsed), text)])
     return out
+
+
+def _read(parser: Any, text: str) -> Any:
+    """Parse one override; a plain text that Hydra's grammar lacks letters for (``~/out``, ``Straße``) is taken as it is."""
+    from hydra.errors import HydraException
+
+    try:
+        return parser.parse_override(text)
+    except HydraException:
+        key, equals, value = text.partition("=")
+        if not equals or set(value) & set(",[]{}()'\"$\\"):
+            raise
+        return parser.parse_override(f'{key}="{value}"')
 
 
 def _single(parser: Any, key: str, value: str) -> Override:
@@ -85,7 +105,7 @@ def expand(texts: Sequence[str], multirun: bool) -> tuple[list[Cell], list[str]]
             if len(options) > 1:
                 raise UserError("One experiment at a time.", "Run the command once for each.")
             multirun = True
-            for overrides in _experiment(str(option.value)):
+            for overrides in _experiment(str(option.value), option.place):
                 base[overrides[0].key] = overrides
     for options in typed:
         if len(options) > 1 and not multirun:
@@ -99,8 +119,8 @@ def expand(texts: Sequence[str], multirun: bool) -> tuple[list[Cell], list[str]]
     return [tuple(cell) for cell in itertools.product(*base.values())], swept
 
 
-def _experiment(name: str) -> list[list[Override]]:
-    path = sources.page("experiment", name)
+def _experiment(name: str, where: str) -> list[list[Override]]:
+    path = sources.page("experiment", name, where)
     page = sources.read_page(path)
     unknown = page.keys() - {"description", "overrides", "sweep"}
     if unknown:
@@ -114,13 +134,22 @@ def _experiment(name: str) -> list[list[Override]]:
         raise UserError(
             f"{sources.shown(path)}: overrides is a list of key=value, sweep a mapping of lists.", "Mend the page."
         )
-    parsed = parse([str(text) for text in fixed])
+    parsed = _written([str(text) for text in fixed], f"{sources.shown(path)}:{sources.lines(path).get(('overrides',), 1)}")
     for key, values in sweep.items():
         if not isinstance(values, list) or not values:
             raise UserError(
                 f"{sources.shown(path)}:{sources.lines(path)[('sweep', key)]}: {key} wants a list of values.",
                 f"Write {key}: [one, two].",
             )
-        spelled = ["null" if value is None else value for value in values]
-        parsed.append([option for options in parse([f"{key}={value}" for value in spelled]) for option in options])
+        spelled = [f"{key}={'null' if value is None else value}" for value in values]
+        listed = _written(spelled, f"{sources.shown(path)}:{sources.lines(path)[('sweep', key)]}")
+        parsed.append([option for options in listed for option in options])
     return parsed
+
+
+def _written(texts: Sequence[str], origin: str) -> list[list[Override]]:
+    """Parse overrides that stand in a page, and keep in mind where."""
+    try:
+        return [[replace(option, origin=origin) for option in options] for options in parse(texts)]
+    except UserError as error:
+        raise UserError(f"{origin}: {error.problem}", error.fix) from error

@@ -74,6 +74,10 @@ _POSITIVE = {
 }
 
 
+_NOT_NEGATIVE = {"seed"}  # NumPy's generators take no other, and to llama.cpp -1 means a seed by chance
+_SHARES = {"interval"}
+
+
 @lru_cache(maxsize=512)
 def _adapter(annotation: Any) -> Any:
     from pydantic import ConfigDict, TypeAdapter
@@ -109,6 +113,10 @@ def value_fault(value: Any, setting: Setting, where: str, owner: str) -> UserErr
         return UserError(
             f"{where}: {owner} wants {name} to be at least 1, and found {value}.", f"Write {name}: 1 or more."
         )
+    if name in _NOT_NEGATIVE and isinstance(value, int) and value < 0:
+        return UserError(f"{where}: {owner} wants {name} to be 0 or more, and found {value}.", f"Write {name}: 0.")
+    if name in _SHARES and isinstance(value, int | float) and not 0 < value < 1:
+        return UserError(f"{where}: {owner} wants {name} between 0 and 1, and found {value}.", f"Write {name}: 0.95.")
     return None
 
 

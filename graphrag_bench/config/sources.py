@@ -52,11 +52,11 @@ def pages(group: str) -> dict[str, Path]:
     return found
 
 
-def page(group: str, name: str) -> Path:
-    """Return a page's file; raise UserError with the nearest name."""
+def page(group: str, name: str, where: str = "") -> Path:
+    """Return a page's file; raise UserError with the nearest name, and with ``where`` it was asked for if given."""
     known = pages(group)
     if name not in known:
-        raise UserError(f"There is no {group} called {name!r}.", nearest(name, known))
+        raise UserError(f"{f'{where}: ' if where else ''}There is no {group} called {name!r}.", nearest(name, known))
     return known[name]
 
 
@@ -64,9 +64,8 @@ def read_page(path: Path) -> dict[str, Any]:
     """Return a page as plain data; raise UserError naming file and line for what is not YAML or not a mapping."""
     try:
         value = yaml.safe_load(path.read_text("utf-8"))
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(f"{shown(path)}:{line}: this is not valid YAML ({error.problem}).", "Mend the line.") from error
+    except yaml.YAMLError as error:
+        raise yaml_fault(error, path) from error
     except UnicodeDecodeError as error:
         raise UserError(f"{shown(path)}: the page is not UTF-8 text.", "Save it as UTF-8.") from error
     if value is None:
@@ -77,6 +76,14 @@ def read_page(path: Path) -> dict[str, Any]:
             "Write key: value lines.",
         )
     return value
+
+
+def yaml_fault(error: yaml.YAMLError, path: Path | None = None) -> UserError:
+    """Return what is wrong with a page's YAML, naming file and line; the page is the one the error names unless given."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+    place = shown(path or Path(mark.name if mark else "conf"))
+    return UserError(f"{place}:{mark.line + 1 if mark else 1}: this is not valid YAML ({problem}).", "Mend the line.")
 
 
 def shown(path: Path) -> str:
@@ -103,14 +110,27 @@ def lines(path: Path) -> dict[tuple[str, ...], int]:
     return found
 
 
-def lineage(group: str, name: str) -> list[Path]:
-    """Return a page and the pages it builds on (its defaults list, same group), nearest first."""
-    path = page(group, name)
+def lineage(group: str, name: str, below: tuple[str, ...] = (), where: str = "") -> list[Path]:
+    """Return a page and the pages it builds on (its defaults list, same group), nearest first.
+
+    Args:
+        group: the group.
+        name: the page.
+        below: the pages that build on it, for the search of a circle.
+        where: the place that names it.
+    """
+    path = page(group, name, where)
     found = [path]
-    for entry in read_page(path).get("defaults", []):
+    entries = read_page(path).get("defaults", [])
+    where = f"{shown(path)}:{lines(path).get(('defaults',), 1)}"
+    if not isinstance(entries, list):
+        raise UserError(f"{where}: defaults is a list of pages, and this is {entries!r}.", "Write [page].")
+    for entry in entries:
         if isinstance(entry, str) and entry != "_self_":
             parent = entry.split("@")[0].removeprefix(f"/{group}/")
-            found.extend(lineage(group, parent))
+            if parent in (*below, name):
+                raise UserError(f"{where}: the page builds on {parent}, which builds on it.", "Break the circle.")
+            found.extend(lineage(group, parent, (*below, name), where))
     return found
 
 
@@ -119,14 +139,14 @@ class Sources:
 
     def __init__(self, choices: dict[str, str], overrides: dict[str, str]) -> None:
         self._choices = choices
-        self._overrides = overrides  # dotted key -> the override as typed
+        self._overrides = overrides  # dotted key -> where the override stands, and its text
 
     def locate(self, *path: str) -> str:
         """Return "conf/method/x.yaml:7", or "on the command line: a.b=1" for what an override wrote."""
         for depth in range(len(path), 0, -1):
             dotted = ".".join(path[:depth])
             if dotted in self._overrides:
-                return f"on the command line, {self._overrides[dotted]}"
+                return self._overrides[dotted]
             if found := self._in_pages(path[:depth]):
                 return found
         return "conf/config.yaml"

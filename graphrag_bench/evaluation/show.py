@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from graphrag_bench.errors import UserError
 from graphrag_bench.evaluation.catalogue import DEFAULT_KS, metric
 from graphrag_bench.evaluation.score import Scores, score_file
 from graphrag_bench.report.layout import lay_out
@@ -38,6 +39,8 @@ def run_score(
     Raises:
         UserError: The file or a metric's name is wrong.
     """
+    if seed < 0:
+        raise UserError(f"The seed {seed} is negative.", "Give a whole number from 0.")
     names = None if metrics is None else [name.strip() for name in metrics.split(",") if name.strip()]
     scores = score_file(file, names or None, seed=seed, resamples=resamples, ks=ks, level=level)
     if as_json:

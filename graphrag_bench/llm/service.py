@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from graphrag_bench.errors import BudgetExceeded, UserError
@@ -16,6 +16,8 @@ from graphrag_bench.llm.keys import call_key, identity_text, prompt_key
 from graphrag_bench.llm.ledger import Entry, Ledger
 from graphrag_bench.llm.limiter import Limiter
 from graphrag_bench.llm.window import prompt_tokens, surely_fits
+
+T = TypeVar("T")
 
 _REPAIR = (
     "Your reply cannot be used. {problem} Write the whole reply again, corrected, as JSON only, with nothing before or "
@@ -128,19 +130,7 @@ class Chat:
 
         # A few workers beyond the limit keep the limiter busy while others read the cache; a task for each of 100,000
         # requests would only cost memory.
-        workers = [asyncio.ensure_future(work()) for _ in range(min(len(requests), 2 * self.concurrency + 8))]
-        try:
-            await asyncio.gather(*workers)
-        except BudgetExceeded:
-            for _ in todo:  # what is left is not begun
-                pass
-            await asyncio.gather(*workers, return_exceptions=True)
-            raise
-        except BaseException:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
-            raise
+        await together(work() for _ in range(min(len(requests), 2 * self.concurrency + 8)))
         return [reply for reply in replies if reply is not None]
 
     async def ask(self, request: Request) -> Reply:
@@ -315,6 +305,25 @@ class Chat:
         self.ledger.book(entry)
         if self._on_call is not None:
             self._on_call(entry)
+
+
+async def together(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Await coroutines that ask the model, at once; return their results in order.
+
+    Where the budget ends, calls in flight (they are paid) are finished and kept before it is raised: every later call
+    meets the same end before it is sent. On any other interruption they are cancelled.
+    """
+    tasks = [asyncio.ensure_future(call) for call in calls]
+    try:
+        return await asyncio.gather(*tasks)
+    except BudgetExceeded:
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
 
 
 def _together(first: _Sent, second: _Sent) -> _Sent:

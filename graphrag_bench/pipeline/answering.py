@@ -1,6 +1,5 @@
 """Contexts and answers for a batch whose retrieval is done."""
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -8,6 +7,7 @@ from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.generation.answers import Answer, Answers, Context
 from graphrag_bench.generation.context import assemble
 from graphrag_bench.llm.base import ChatModel
+from graphrag_bench.llm.service import together
 from graphrag_bench.pipeline.plan import Plan
 from graphrag_bench.pipeline.values import NONE_FAILED, Questions, Ranking
 
@@ -74,7 +74,7 @@ async def answer_batch(
         finished(answer, shown[number])
         return answer
 
-    return tuple(await asyncio.gather(*(one(number) for number in range(len(questions)))))
+    return tuple(await together(one(number) for number in range(len(questions))))
 
 
 def retrieved_documents(

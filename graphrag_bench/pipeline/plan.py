@@ -120,7 +120,7 @@ class Planner:
         if not self.faults:  # a fault above can be why nobody reads it
             for name in unread:
                 self._fault(
-                    ("retrieve", name),
+                    ("retrieve", name.partition(".")[0]),
                     f"nothing reads the result of step {name!r}.",
                     "Wire it to a later step or a context section, or remove it.",
                 )

@@ -76,6 +76,7 @@ async def probe(plan: Plan, lend: Mapping[type, Any]) -> tuple[Answer, ...]:
         questions = await convert(plan, lend, QUESTIONS)
         values = await retrieve(plan, lend, questions)
         for name, value in values.items():
+            _served(plan.name, name, value)
             _contract(plan.name, name, value, lend[Graph])
         return await answer_batch(plan, lend[ChatModel], questions, values, toy_chunks())
     except UserError:
@@ -85,6 +86,14 @@ async def probe(plan: Plan, lend: Mapping[type, Any]) -> tuple[Answer, ...]:
             f"{plan.name} broke on the probe, a toy graph with a scripted model: {type(error).__name__}: {error}.",
             f"Its chain is {plan.line()}.",
         ) from error
+
+
+def _served(method: str, name: str, value: Any) -> None:
+    """Raise where an operator could not serve the probe's batch: with these settings it will serve no other either."""
+    for reason in value.failed.values():
+        if reason.startswith("operator: "):
+            said = reason.removeprefix("operator: ")
+            raise UserError(f"{method}: step {name!r} cannot serve the probe: {said}.", "Correct its settings.")
 
 
 def _contract(method: str, name: str, value: Any, graph: Graph) -> None:

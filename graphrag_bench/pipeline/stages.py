@@ -145,10 +145,16 @@ class Stages:
             found.save(folder)
             return {**facts, "spent": self._spend("extraction")}
 
-        spec = self.extraction_spec()
-        if self.config["execution"]["retry_failed"] and (old := self.store.find(spec)) and old.facts["failed"]:
-            self.store.discard(spec)
-        return Extraction.open((await self._get("extraction", spec, build)).path)
+        return Extraction.open((await self._get("extraction", self.extraction_spec(), build)).path)
+
+    def _forget_failed(self) -> None:
+        """With retry_failed, remove an extraction that has failures, and the graph that was built from it."""
+        if not self.config["execution"]["retry_failed"] or "extraction" in self.artifacts:
+            return
+        old = self.store.find(self.extraction_spec())
+        if old is not None and old.facts["failed"]:
+            self.store.discard(self.extraction_spec())
+            self.store.discard(self.graph_spec())
 
     def _floor(self, facts: Mapping[str, Any]) -> None:
         limits = self.config["execution"]
@@ -172,6 +178,7 @@ class Stages:
         """Return the graph."""
         component, settings = self._chosen("graph", "builder")
         lend: dict[Any, Any]
+        self._forget_failed()
         if self.store.find(self.graph_spec()) is not None:
             self._note("extraction", self.extraction_spec())
             lend = {}  # the graph is there: what it was built from need not be

@@ -147,6 +147,8 @@ class Store:
                 return
 
     async def _build(self, spec: Spec, path: Path, build: Build) -> Artifact:
+        for left in path.parent.glob(f".{spec.key}.*"):  # by a killed run: the lock says that nobody writes there now
+            shutil.rmtree(left, ignore_errors=True)
         aside = path.parent / f".{spec.key}.{uuid.uuid4().hex[:8]}"
         started, cpu = time.perf_counter(), time.process_time()
         try:
@@ -162,9 +164,8 @@ class Store:
                 _sync_folder(path.parent)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
-        artifact = Artifact(spec.key, path, manifest, built=True)
-        self._verified[spec.key] = artifact
-        return artifact
+        self._verified[spec.key] = Artifact(spec.key, path, manifest, built=False)
+        return Artifact(spec.key, path, manifest, built=True)
 
     def discard(self, spec: Spec) -> None:
         """Remove an artifact, so that it is built again."""

@@ -1,6 +1,7 @@
 """An embedder whose corpus-sized results are artifacts: a text list embedded once is opened memory-mapped ever after."""
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,13 @@ from graphrag_bench.progress import Progress
 from graphrag_bench.store.artifacts import Artifact, Spec, Store, digest
 
 _BLOCK = 512  # texts between two reports of progress
+
+
+def _reserve(path: Path) -> None:
+    """Take a file's blocks now: a mapped page the disk has no room for would kill the process, not raise OSError."""
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
 
 
 class StoredEmbedder:
@@ -51,6 +59,7 @@ class StoredEmbedder:
     async def _build(self, folder: Path, texts: Sequence[str]) -> dict[str, Any]:
         self._progress.stage(self._what, len(texts))
         matrix = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, (len(texts), self.dim))
+        _reserve(folder / "vectors.npy")
         by_length = sorted(
             range(len(texts)), key=lambda row: len(texts[row])
         )  # alike lengths together: padding is what costs

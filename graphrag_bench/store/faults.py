@@ -24,6 +24,7 @@ _SAID = {
     errno.EACCES: ("permission was denied", "Point GRAPHRAG_BENCH_STORE (or output=) at a folder you can write to."),
     errno.EPERM: ("permission was denied", "Point GRAPHRAG_BENCH_STORE (or output=) at a folder you can write to."),
     errno.ENOTDIR: ("a part of the path is a file, not a folder", "Choose another folder."),
+    errno.ENAMETOOLONG: ("a name in the path is too long", "Choose a shorter one."),
     errno.EEXIST: ("a file stands where a folder is needed", "Choose another folder."),
 }
 

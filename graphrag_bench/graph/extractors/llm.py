@@ -1,10 +1,9 @@
 """Extraction by a model in two turns a chunk: its named entities, then triples over them (the OpenIE of HippoRAG)."""
 
-import asyncio
-
 from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.graph.extraction import Extraction, Triple, clean, dump_names
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
+from graphrag_bench.llm.service import together
 from graphrag_bench.prompts import prompt, prompt_hash, render
 from graphrag_bench.registry import register
 
@@ -61,7 +60,7 @@ async def extract(
         names, triples = clean(names, [] if second.failure else second.data["triples"])
         return names, triples, _reason(second)
 
-    rows = await asyncio.gather(*(one(chunk.id, chunk.text) for chunk in chunks))
+    rows = await together(one(chunk.id, chunk.text) for chunk in chunks)
     failed = {number: reason for number, (_, _, reason) in enumerate(rows) if reason is not None}
     return Extraction(tuple(row[0] for row in rows), tuple(row[1] for row in rows), failed)
 

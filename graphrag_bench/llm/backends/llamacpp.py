@@ -41,8 +41,8 @@ class LlamaCpp:
         top_p: Nucleus of the sampling, without effect at temperature 0.
         slots: Prompts computed together. Above 1 the work is faster when replies are long, and less repeatable.
         reuse_prefix: Keep what a prompt shares with the one before it.
-        threads: CPU threads; at most 2 if not given, since more hardly help a model this small and hurt on a busy
-            machine.
+        threads: CPU threads; if not given, 2, or 1 where that would be every core: llama.cpp's threads wait for each
+            other by spinning, so that one that has to share its core holds up all (15 times slower on two busy cores).
         timeout_s: Seconds that counting may wait for the runtime.
     """
 
@@ -58,7 +58,7 @@ class LlamaCpp:
         self._sampling = {"temperature": temperature, "top_p": top_p}
         self._seed = seed
         self._reuse = reuse_prefix
-        self._threads = threads or min(2, os.cpu_count() or 1)
+        self._threads = threads or max(1, min(2, (os.cpu_count() or 1) - 1))
         self._timeout = timeout_s
         self._server: Any = None
         self._loading = threading.Lock()

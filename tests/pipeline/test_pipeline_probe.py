@@ -1,0 +1,211 @@
+"""The contract of every operator and every method: the probe runs each of them, with no test written for it.
+
+A new operator or page is tested here as soon as it is registered. An operator no method uses is put into the smallest plan
+its ports allow: each wire comes from an operator already at hand that makes its type.
+"""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from graphrag_bench.cells import cells
+from graphrag_bench.config import sources
+from graphrag_bench.errors import UserError
+from graphrag_bench.pipeline.loans import GRAPH_LOANS, LOANS
+from graphrag_bench.pipeline.plan import Planner, Step
+from graphrag_bench.pipeline.probe import QUESTIONS, probe, toy
+from graphrag_bench.pipeline.values import Chunks, Communities, Nodes, Questions, Ranking, Relationships
+from graphrag_bench.registry import REGISTRY, REQUIRED
+
+METHODS = sorted(sources.pages("method"))
+OPERATORS = [component.name for component in REGISTRY.all("operator")]
+WIRES = (Nodes, Relationships, Chunks, Communities)
+
+
+@pytest.fixture(scope="module")
+def lend(tmp_path_factory):
+    scripted = pytest.importorskip("graphrag_bench.llm.backends.scripted")
+    service = pytest.importorskip("graphrag_bench.llm.service")
+    return toy(tmp_path_factory.mktemp("probe"), service.Chat(scripted.Scripted()))
+
+
+@pytest.fixture(scope="module")
+def plans():
+    """Every method page's plan."""
+    return {name: cells([f"method={name}"])[0][0].plan for name in METHODS}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_passes_the_probe(name, plans, lend):
+    answers = asyncio.run(probe(plans[name], lend))
+    assert [answer.question for answer in answers] == list(QUESTIONS.ids)
+    assert [answer.status for answer in answers][2] == "failed"  # it had failed before
+    assert all(answer.status in ("ok", "refused") and answer.text for answer in answers[:2])
+
+
+def makes(component):
+    """The wires an operator's result can feed: name suffix -> type."""
+    if component.returns in WIRES:
+        return {"": component.returns}
+    fields = getattr(component.returns, "__annotations__", {})
+    return {f".{name}": kind for name, kind in fields.items()} if all(kind in WIRES for kind in fields.values()) else {}
+
+
+def smallest(name):
+    """A page around one operator, or the reason there is none."""
+    page = {"name": name, "question": {"entities": {"by": "rule"}}, "retrieve": {}, "context": {}, "answer": {"generator": "direct"}}
+    made: dict[type, str] = {}
+
+    def add(component, step, busy):
+        wires = {}
+        for port in component.ports:
+            if port.annotation in LOANS or port.optional:
+                continue
+            if port.annotation not in made:
+                feeds = [c for c in REGISTRY.all("operator") if port.annotation in makes(c).values() and c.name not in busy]
+                for feeding in sorted(feeds, key=lambda c: sum(p.annotation not in LOANS for p in c.ports)):
+                    if add(feeding, f"{step}_{port.name}", {*busy, feeding.name}):
+                        break
+                else:
+                    return False
+            wires[port.name] = made[port.annotation]
+        if any(setting.default is REQUIRED for setting in component.settings.values()):
+            return False
+        page["retrieve"][step] = {"operator": component.name, **wires}
+        for suffix, kind in makes(component).items():
+            made.setdefault(kind, f"{step}{suffix}")
+        return bool(makes(component))
+
+    if not add(REGISTRY.get("operator", name), "probed", {name}):
+        return None
+    shown = []
+    for suffix, kind in makes(REGISTRY.get("operator", name)).items():  # each result on its way into the context
+        source = f"probed{suffix}"
+        if kind is Nodes:
+            step = f"scored{suffix}".replace(".", "_")
+            page["retrieve"][step] = {"operator": "relationship.aggregator", "nodes": source}
+            source, kind = step, Relationships
+        if kind is Relationships:
+            step = f"shown{suffix}".replace(".", "_")
+            page["retrieve"][step] = {"operator": "chunk.aggregator", "relationships": source}
+            source, kind = step, Chunks
+        if kind is not Chunks:
+            return None
+        shown.append(source)
+    page["context"] = {"chunks": {"from": shown}}
+    return page
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_every_operator_passes_the_probe_in_a_method_or_in_the_smallest_plan_around_it(name, plans, lend):
+    using = [plan for plan in plans.values() if name in {step.component.name for step in plan.steps}]
+    if not using:
+        page = smallest(name)
+        if page is None:
+            pytest.skip(f"no plan can be made around {name}: use it in a method page, where it is probed")
+        planner = Planner(page, REGISTRY.get("builder", "kg"), lambda *path: ".".join(path))
+        using = [planner.plan()]
+        assert using != [None], [str(fault) for fault in planner.faults]
+    for plan in using:
+        assert len(asyncio.run(probe(plan, lend))) == len(QUESTIONS)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_a_plan_can_be_made_around_an_operator_nobody_uses(name, lend):
+    page = smallest(name)
+    if page is None:
+        pytest.skip(f"the ports of {name} allow no plan made by rule")
+    planner = Planner(page, REGISTRY.get("builder", "kg"), lambda *path: ".".join(path))
+    plan = planner.plan()
+    assert planner.faults == []
+    asyncio.run(probe(plan, lend))
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_an_operator_gives_nothing_to_a_question_that_has_failed_and_says_the_same_twice(name, lend):
+    """On the toy itself: wires are filled with every element for every question that has not failed."""
+    component = REGISTRY.get("operator", name)
+    graph = next(loan for kind, loan in lend.items() if kind in GRAPH_LOANS and hasattr(loan, "n_nodes"))
+    sizes = {Nodes: graph.n_nodes, Relationships: graph.n_relationships, Chunks: graph.n_chunks, Communities: 1}
+    questions = Questions(QUESTIONS.ids, QUESTIONS.texts, (("Glass Bridge",), ("Norhaven", "Ulm"), ("Ulm",)), QUESTIONS.failed)
+    if any(setting.default is REQUIRED for setting in component.settings.values()):
+        pytest.skip(f"{name} has settings without a default")
+
+    def run():
+        arguments = {}
+        for port in component.ports:
+            if port.annotation in sizes:
+                size = sizes[port.annotation]
+                full = (np.arange(size), np.linspace(1.0, 2.0, size))
+                arguments[port.name] = port.annotation.of_rows([full, full, ([], [])], QUESTIONS.failed)
+            elif port.annotation is Questions:
+                arguments[port.name] = questions
+            elif port.annotation in lend:
+                arguments[port.name] = lend[port.annotation]
+            elif not port.optional:
+                pytest.skip(f"the probe lends no {port.annotation.__name__}")
+        result = component.call(**arguments)
+        return asyncio.run(result) if asyncio.iscoroutine(result) else result
+
+    results = [made if hasattr(made, "_fields") else (made,) for made in (run(), run())]
+    for one, two in zip(*results, strict=True):
+        if isinstance(one, Ranking):
+            assert len(one) == len(questions)
+            assert one.row(2).ids.tolist() == []
+            assert one.ids.tolist() == two.ids.tolist()
+            assert one.scores.tolist() == two.scores.tolist()
+
+
+# -- what the probe must catch: operators that break their contract --
+
+
+def outside(questions: Questions) -> Chunks:
+    return Chunks.of_rows([([999], [1.0])] * len(questions))
+
+
+def infinite(questions: Questions) -> Chunks:
+    return Chunks.of_rows([([0], [float("inf")])] * len(questions))
+
+
+def short(questions: Questions) -> Chunks:
+    return Chunks.empty(1)
+
+
+def unsorted(questions: Questions) -> Chunks:
+    indptr = np.arange(0, 2 * len(questions) + 1, 2)
+    return Chunks(indptr, np.tile([1, 0], len(questions)), np.tile([1.0, 1.0], len(questions)))
+
+
+def crashing(questions: Questions) -> Chunks:
+    raise ZeroDivisionError("by nought")
+
+
+def lying(questions: Questions) -> Chunks:
+    return [1, 2, 3]
+
+
+@pytest.mark.parametrize(("call", "says"), [
+    (outside, "an id lies outside the graph"), (infinite, "a score is not finite"), (short, "1 rows for 3 questions"),
+    (unsorted, "not sorted best first, ties by rising id"), (crashing, "ZeroDivisionError: by nought"), (lying, "broke on the probe"),
+])
+def test_a_broken_operator_is_caught_and_named(call, says, registered, lend):
+    registered("chunk.broken", call)
+    page = {"name": "Broken", "retrieve": {"found": {"operator": "chunk.broken"}}, "context": {"c": {"from": "found"}},
+            "answer": {"generator": "direct"}}
+    plan = Planner(page, None, lambda *path: ".".join(path)).plan()
+    assert isinstance(plan.steps[0], Step)
+    with pytest.raises(UserError) as caught:
+        asyncio.run(probe(plan, lend))
+    assert str(caught.value).startswith("Broken")
+    assert says in str(caught.value)
+
+
+def test_settings_with_which_a_step_serves_nobody_are_caught(lend):
+    page = {"name": "Endless", "retrieve": {
+        "linked": {"operator": "node.link", "by": "question"}, "ranked": {"operator": "node.ppr", "seeds": "linked", "damping": 1.0},
+        "scored": {"operator": "relationship.aggregator", "nodes": "ranked"}, "found": {"operator": "chunk.aggregator"}},
+        "context": {"c": {"from": "found"}}, "answer": {"generator": "direct"}}
+    plan = Planner(page, REGISTRY.get("builder", "kg"), lambda *path: ".".join(path)).plan()
+    with pytest.raises(UserError, match="Endless: step 'ranked' cannot serve the probe: node.ppr: damping"):
+        asyncio.run(probe(plan, lend))
