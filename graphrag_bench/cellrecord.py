@@ -1,7 +1,7 @@
 """What a finished cell records of itself: its fingerprint, its costs, its manifest, its row in the table."""
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +69,18 @@ def costs(run: "CellRun") -> dict[str, Any]:
         "questions": len(run.asked),
         "artifacts": {name: {"built_now": a.built, **a.facts} for name, a in run.stages.artifacts.items()},
     }
+
+
+def question_costs(run: "CellRun") -> Iterator[dict[str, Any]]:
+    """Yield each question's tokens and model seconds by stage; retrieval's own seconds are its share of the whole."""
+    share = run.seconds.get("retrieve", 0.0) / max(len(run.asked), 1)
+    for question in run.asked:
+        stages = run.by_subject.get(question.id, {})
+        yield {
+            "id": question.id,
+            "tokens": {stage: tokens for stage, (tokens, _) in sorted(stages.items())},
+            "seconds": _rounded({stage: seconds for stage, (_, seconds) in sorted(stages.items())} | {"retrieve": share}),
+        }
 
 
 def manifest(run: "CellRun", result: CellResult) -> dict[str, Any]:

@@ -6,7 +6,7 @@ The folder holds, once the run is done:
     answers.jsonl    one line a question, appended as it finishes, put into question order at the end
     contexts.jsonl   what each prompt showed
     metrics.json     the scores; per_question.jsonl: the same by question
-    ledger.jsonl     every model call; costs.json: tokens and seconds by stage
+    ledger.jsonl     every model call; costs.json: tokens and seconds by stage; costs.jsonl: the same by question
 Answers and metrics hold no time and nothing that depends on how often a run was interrupted: resumed or not, they are the
 same bytes.
 """
@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphrag_bench.answerbook import AnswerBook
-from graphrag_bench.cellrecord import costs, fingerprint, manifest, result_of
+from graphrag_bench.cellrecord import costs, fingerprint, manifest, question_costs, result_of
 from graphrag_bench.cells import Cell, reaches
 from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.data.types import Dataset
@@ -30,7 +30,7 @@ from graphrag_bench.graph.graph import Graph
 from graphrag_bench.index.lexical import LexicalIndex
 from graphrag_bench.index.vectors import ChunkVectors, NodeVectors
 from graphrag_bench.llm.base import ChatModel
-from graphrag_bench.llm.ledger import Ledger
+from graphrag_bench.llm.ledger import Entry, Ledger
 from graphrag_bench.pipeline.answering import answer_batch, retrieved_documents, with_failures
 from graphrag_bench.pipeline.execute import convert, query_texts, retrieve
 from graphrag_bench.pipeline.given import GivenEntities
@@ -40,7 +40,7 @@ from graphrag_bench.registry import Component
 from graphrag_bench.report.cell import CellResult
 from graphrag_bench.session import Session
 from graphrag_bench.store.faults import disk_faults
-from graphrag_bench.store.files import write_json, write_text
+from graphrag_bench.store.files import write_json, write_lines, write_text
 
 
 class CellRun:
@@ -57,6 +57,7 @@ class CellRun:
         self.cpu: dict[str, float] = {}
         self.notes: list[str] = [*self.dataset.notes]
         self.ledger = Ledger()
+        self.by_subject: dict[str, dict[str, tuple[int, float]]] = {}
         self._empty = 0
         self._chat: ChatModel | None = None
         self.stages = Stages(
@@ -73,8 +74,16 @@ class CellRun:
     def chat(self) -> ChatModel:
         """Return the cell's chat model."""
         if self._chat is None:
-            self._chat = self.session.chat(self.config, self.ledger)
+            self._chat = self.session.chat(self.config, self.ledger, self._booked)
         return self._chat
+
+    def _booked(self, entry: Entry) -> None:
+        """Show a call, and count it to the question (or chunk) it served."""
+        tokens = entry.prompt_tokens + entry.completion_tokens
+        self.session.progress.call(tokens, entry.cached)
+        row = self.by_subject.setdefault(entry.subject, {})
+        counted, seconds = row.get(entry.stage, (0, 0.0))
+        row[entry.stage] = (counted + tokens, seconds + entry.seconds)
 
     def _spent(self, stage: str) -> dict[str, Any]:
         totals = self.ledger.by_stage().get(stage)
@@ -133,6 +142,8 @@ class CellRun:
             self.ledger.close()
         result = result_of(self, scores)
         write_json(self.folder / "costs.json", costs(self))
+        if reaches(self.config, "retrieval"):
+            write_lines(self.folder / "costs.jsonl", question_costs(self))
         write_json(self.folder / "run.json", manifest(self, result))
         return result
 

@@ -19,6 +19,7 @@ from graphrag_bench.llm.service import Chat
 from graphrag_bench.pipeline.given import GivenEntities
 from graphrag_bench.pipeline.probe import probe, toy
 from graphrag_bench.session import Session, price_of
+from graphrag_bench.store.faults import disk_faults
 
 _REPLY_TOKENS = {
     "entities": 60,
@@ -32,7 +33,13 @@ _MB = 1e6
 
 async def probe_cells(checked: Sequence[Cell]) -> None:
     """Run every distinct plan on the toy graph with a scripted model; raise UserError for the first that breaks."""
-    with tempfile.TemporaryDirectory() as folder:
+    try:
+        aside = tempfile.TemporaryDirectory()
+    except FileNotFoundError as error:  # what tempfile says of a full disk, too
+        raise UserError(
+            "No folder for temporary files can be written to.", "Free some space, or set TMPDIR to another folder."
+        ) from error
+    with aside as folder, disk_faults("write the probe's files", Path(folder)):
         lend = toy(Path(folder), Chat(Scripted()))
         for plan in {repr(cell.plan): cell.plan for cell in checked}.values():  # settings count, not the chain alone
             await probe(plan, lend)

@@ -1,6 +1,6 @@
 """What the cells of a sweep share: one store, one reply cache, each dataset, embedder and model backend once."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from graphrag_bench.embedding.base import Embedder
 from graphrag_bench.embedding.cached import CachedEmbedder
 from graphrag_bench.llm.base import ChatBackend
 from graphrag_bench.llm.cache import ReplyCache
-from graphrag_bench.llm.ledger import Budget, Ledger, Prices
+from graphrag_bench.llm.ledger import Budget, Entry, Ledger, Prices
 from graphrag_bench.llm.service import Chat
 from graphrag_bench.progress import Progress, Silent
 from graphrag_bench.registry import REGISTRY
@@ -102,8 +102,14 @@ class Session:
         self._ledgers.append(ledger)
         return ledger
 
-    def chat(self, config: Mapping[str, Any], ledger: Ledger) -> Chat:
-        """Return a chat model for one cell: backend, cache and limiter shared by the sweep, a ledger of its own."""
+    def chat(self, config: Mapping[str, Any], ledger: Ledger, on_call: Callable[[Entry], None]) -> Chat:
+        """Return a chat model for one cell: backend, cache and limiter shared by the sweep, a ledger of its own.
+
+        Args:
+            config: the cell's configuration.
+            ledger: where the cell's calls are booked.
+            on_call: told of each call as it is booked.
+        """
         limits = config["execution"]
         key = digest([config["llm"], limits])
         if key not in self._chats:
@@ -116,10 +122,7 @@ class Session:
                 tokens_per_minute=limits["tokens_per_minute"],
                 retry_failed=limits["retry_failed"],
             )
-        progress = self.progress
-        return self._chats[key].booked_to(
-            ledger, lambda entry: progress.call(entry.prompt_tokens + entry.completion_tokens, entry.cached)
-        )
+        return self._chats[key].booked_to(ledger, on_call)
 
 
 def price_of(identity: Mapping[str, Any]) -> Prices | None:

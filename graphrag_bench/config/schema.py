@@ -94,7 +94,9 @@ def type_name(annotation: Any) -> str:
     arguments = typing.get_args(annotation)
     if arguments and typing.get_origin(annotation) not in (list, tuple, dict):
         return " | ".join(type_name(part) for part in arguments)
-    return str(annotation).replace("typing.", "") if arguments else getattr(annotation, "__name__", str(annotation))
+    name = getattr(annotation, "__name__", str(annotation)).replace("typing.", "")
+    inner = ", ".join("…" if part is Ellipsis else type_name(part) for part in arguments)
+    return f"{name}[{inner}]" if inner else name
 
 
 def value_fault(value: Any, setting: Setting, where: str, owner: str) -> UserError | None:

@@ -56,20 +56,44 @@ def test_unknown_pages_are_named_with_the_nearest():
 
 def test_every_fault_of_every_kind_at_once_each_with_its_place():
     said = refused(
-        "method=hipporag", "sed=3", "indx.k1=2", "embedder=hashing", "embedder.dims=3", "index.k1=high", "logging.display=liv",
-        "batch_size=0", "method.retrieve.rnked.damping=0.3", "method.retrieve.ranked.dampng=0.3", "method.retrieve.ranked.damping=high",
-        "method.answer.reasonng=true", "method.topk=3", "method.context.chnks.top_k=1", "graph.extractor=opnie", "evaluation.metrics=[acuracy]",
-        "execution.budget_money=cheap", "~method.notes")
+        "method=hipporag",
+        "sed=3",
+        "indx.k1=2",
+        "embedder=hashing",
+        "embedder.dims=3",
+        "index.k1=high",
+        "logging.display=liv",
+        "batch_size=0",
+        "method.retrieve.rnked.damping=0.3",
+        "method.retrieve.ranked.dampng=0.3",
+        "method.retrieve.ranked.damping=high",
+        "method.answer.reasonng=true",
+        "method.topk=3",
+        "method.context.chnks.top_k=1",
+        "graph.extractor=opnie",
+        "evaluation.metrics=[acuracy]",
+        "execution.budget_money=cheap",
+        "~method.notes",
+    )
     wanted = [
         ("sed=3: there is no setting called 'sed'.", "Did you mean seed?"),
         ("indx.k1=2: there is no group called 'indx'.", "Did you mean index?"),
         ("embedder.dims=3: embedder hashing has no setting 'dims'.", "Did you mean dim?"),
         ("index.k1=high: index wants k1 as float, and found 'high'.", "The default is 1.5."),
-        ("logging.display=liv: logging wants display as auto | live | plain | none, and found 'liv'.", "Did you mean live?"),
+        (
+            "logging.display=liv: logging wants display as auto | live | plain | none, and found 'liv'.",
+            "Did you mean live?",
+        ),
         ("batch_size=0: a run wants batch_size to be at least 1, and found 0.", ""),
-        ("method.retrieve.rnked.damping=0.3: HippoRAG has nothing called 'rnked' under retrieve.", "Did you mean ranked?"),
+        (
+            "method.retrieve.rnked.damping=0.3: HippoRAG has nothing called 'rnked' under retrieve.",
+            "Did you mean ranked?",
+        ),
         ("method.retrieve.ranked.dampng=0.3: step ranked (node.ppr) has no setting 'dampng'.", "Did you mean damping?"),
-        ("method.retrieve.ranked.damping=high: node.ppr wants damping as float, and found 'high'.", "The default is 0.85."),
+        (
+            "method.retrieve.ranked.damping=high: node.ppr wants damping as float, and found 'high'.",
+            "The default is 0.85.",
+        ),
         ("method.answer.reasonng=true: generator direct has no setting 'reasonng'.", "Did you mean reasoning?"),
         ("method.topk=3: a method has no setting 'topk'.", "Did you mean top_k?"),
         ("method.context.chnks.top_k=1: HippoRAG has nothing called 'chnks' under context.", "Did you mean chunks?"),
@@ -86,8 +110,11 @@ def test_every_fault_of_every_kind_at_once_each_with_its_place():
 def test_faults_of_a_page_have_its_file_and_line(pages):
     pages("index/odd.yaml", "# an index\nk1: high\nk2: 3\n")
     pages("embedder/odd.yaml", "backend: hshing\ndim: 3\n")
-    pages("method/odd.yaml", "name: Odd\nretrieve:\n  a: {operator: chunk.bm26}\n  b:\n    operator: chunk.bm25\n    top: 3\n"
-                             "context: {c: {from: b}}\nanswer: {generator: direct}\n")
+    pages(
+        "method/odd.yaml",
+        "name: Odd\nretrieve:\n  a: {operator: chunk.bm26}\n  b:\n    operator: chunk.bm25\n    top: 3\n"
+        "context: {c: {from: b}}\nanswer: {generator: direct}\n",
+    )
     assert sorted(refused("method=odd", "index=odd", "embedder=odd")) == [
         "conf/embedder/odd.yaml:1: No embedder is called 'hshing'. Did you mean hashing?",
         "conf/index/odd.yaml:2: index wants k1 as float, and found 'high'. The default is 1.5.",
@@ -107,16 +134,28 @@ def test_a_method_built_on_another_says_where_each_part_stands(pages):
     assert (cell.plan.name, cell.choices["graph"], cell.plan.sections[0].top_k) == ("Child", "kg", 9)
 
 
-@pytest.mark.parametrize(("page", "says"), [
-    ("name: [X\nretrieve: {", "conf/method/bad.yaml:2: this is not valid YAML"),
-    ("just a text", "conf/method/bad.yaml:1: a page is a mapping of settings, and this is a str"),
-    (b"name: \xff\xfe", "conf/method/bad.yaml: the page is not UTF-8 text"),
-    ("name: X\nrequires: {grph: kg}", "conf/method/bad.yaml:2: requires names the group 'grph', which does not exist. Did you mean graph?"),
-    ("name: X\nrequires: {graph: kgg}", "here is no graph called 'kgg'"),
-    ("name: X\nrequires: [graph]\nanswer: {generator: direct}", "conf/method/bad.yaml:2: a method wants requires as"),
-    ("name: X\nanswer: {generator: direct, max_tokens: '${nope}'}", "conf/method/bad.yaml:2: the setting method.answer.max_tokens"),
-    ("", "conf/method/bad.yaml:1: the method has no name"),
-])
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        ("name: [X\nretrieve: {", "conf/method/bad.yaml:2: this is not valid YAML"),
+        ("just a text", "conf/method/bad.yaml:1: a page is a mapping of settings, and this is a str"),
+        (b"name: \xff\xfe", "conf/method/bad.yaml: the page is not UTF-8 text"),
+        (
+            "name: X\nrequires: {grph: kg}",
+            "conf/method/bad.yaml:2: requires names the group 'grph', which does not exist. Did you mean graph?",
+        ),
+        ("name: X\nrequires: {graph: kgg}", "here is no graph called 'kgg'"),
+        (
+            "name: X\nrequires: [graph]\nanswer: {generator: direct}",
+            "conf/method/bad.yaml:2: a method wants requires as",
+        ),
+        (
+            "name: X\nanswer: {generator: direct, max_tokens: '${nope}'}",
+            "conf/method/bad.yaml:2: the setting method.answer.max_tokens",
+        ),
+        ("", "conf/method/bad.yaml:1: the method has no name"),
+    ],
+)
 def test_a_broken_method_page_is_said_with_its_line(pages, page, says):
     pages("method/bad.yaml", page)
     assert any(says in fault for fault in refused("method=bad")), refused("method=bad")
@@ -125,7 +164,8 @@ def test_a_broken_method_page_is_said_with_its_line(pages, page, says):
 def test_a_setting_that_must_be_given_is_said_with_its_line():
     assert refused("dataset=folder") == [
         "conf/dataset/folder.yaml:4: the setting dataset.path has no usable value (Missing mandatory value: path). "
-        "Give dataset.path=… on the command line or in the page."]
+        "Give dataset.path=… on the command line or in the page."
+    ]
     assert one("dataset=folder", "dataset.path=somewhere").config["dataset"]["path"] == "somewhere"
     (said,) = refused("llm=replay")
     assert said == "conf/llm/replay.yaml:1: chat_model replay needs the setting path. Give llm.path=… (str)."
@@ -135,7 +175,10 @@ def test_what_one_cell_cannot_use_another_may():
     found, notices = cells(["method=bm25,hipporag", "method.retrieve.ranked.damping=0.3,0.5", "embedder=hashing"], True)
     # the sweep over a setting BM25 has not gives one cell of it, not two alike
     assert [(cell.method, cell.axes) for cell in found] == [
-        ("bm25", {}), ("hipporag", {"method.retrieve.ranked.damping": 0.3}), ("hipporag", {"method.retrieve.ranked.damping": 0.5})]
+        ("bm25", {}),
+        ("hipporag", {"method.retrieve.ranked.damping": 0.3}),
+        ("hipporag", {"method.retrieve.ranked.damping": 0.5}),
+    ]
     assert len(notices) == 2
     assert all("method.retrieve.ranked.damping=0." in notice and "bm25" in notice for notice in notices)
     said = refused("method=bm25,zeroshot", "method.retrieve.ranked.damping=0.3", multirun=True)
@@ -145,7 +188,11 @@ def test_what_one_cell_cannot_use_another_may():
 def test_cells_have_folders_of_their_own():
     found, _ = cells(["method=bm25,zeroshot", "seed=0,1", "output=~/out", "llm=scripted"], True)
     folders = [cell.folder("sample") for cell in found]
-    assert folders == [Path("~/out").expanduser() / method / "sample" / f"seed={seed}" for method in ("bm25", "zeroshot") for seed in (0, 1)]
+    assert folders == [
+        Path("~/out").expanduser() / method / "sample" / f"seed={seed}"
+        for method in ("bm25", "zeroshot")
+        for seed in (0, 1)
+    ]
     assert one("method=original/hipporag").folder("a/b") == Path("runs/original_hipporag/a_b")
 
 
@@ -154,10 +201,15 @@ def test_removal_gives_the_default_back_and_only_of_what_is_there():
     assert (cell.config["limit"], cell.config["index"]["k1"]) == (None, 1.5)
     assert "top_k" not in cell.config["method"]
     (said,) = refused("embedder=wordllama", "~embedder.backend")
-    assert said == "conf/embedder/wordllama.yaml:1: a run without embedder needs the setting backend. Give embedder.backend=… (str)."
+    assert (
+        said
+        == "conf/embedder/wordllama.yaml:1: a run without embedder needs the setting backend. Give embedder.backend=… (str)."
+    )
     said = refused("method=zeroshot", "~method.context", "~method.answer.reasoning")
-    assert said == ["on the command line, ~method.context: there is no method.context to remove. Leave it out.",
-                    "on the command line, ~method.answer.reasoning: there is no method.answer.reasoning to remove. Leave it out."]
+    assert said == [
+        "on the command line, ~method.context: there is no method.context to remove. Leave it out.",
+        "on the command line, ~method.answer.reasoning: there is no method.answer.reasoning to remove. Leave it out.",
+    ]
 
 
 def test_a_page_of_a_plain_group_may_leave_settings_out(pages):
@@ -166,9 +218,16 @@ def test_a_page_of_a_plain_group_may_leave_settings_out(pages):
 
 
 def test_a_component_that_does_not_exist_is_said_where_it_is_named_whatever_else_is_set():
-    assert refused("method=zeroshot", "llm.backend=scriptd", "llm.seed=3", "method.answer.generator=dirct", "method.answer.max_tokens=9") == [
+    assert refused(
+        "method=zeroshot",
+        "llm.backend=scriptd",
+        "llm.seed=3",
+        "method.answer.generator=dirct",
+        "method.answer.max_tokens=9",
+    ) == [
         "on the command line, llm.backend=scriptd: No chat_model is called 'scriptd'. Did you mean scripted?",
-        "conf/method/zeroshot.yaml:4: no generator is called 'dirct'. Did you mean direct?"]
+        "conf/method/zeroshot.yaml:4: no generator is called 'dirct'. Did you mean direct?",
+    ]
 
 
 def test_a_selector_is_read_before_the_settings_it_brings():
@@ -178,17 +237,34 @@ def test_a_selector_is_read_before_the_settings_it_brings():
 
 def test_a_graph_without_an_extractor():
     (said,) = refused("method=hipporag", "graph.extractor=null")
-    assert said == ("on the command line, graph.extractor=null: the graph kg needs an extractor. "
-                    "Write graph.extractor=llm or graph.extractor=openie.")
+    assert said == (
+        "on the command line, graph.extractor=null: the graph kg needs an extractor. "
+        "Write graph.extractor=llm or graph.extractor=openie."
+    )
 
 
 def test_what_can_change_an_answer_is_keyed_and_nothing_else():
     keyed = one("method=bm25", "llm=scripted").keyed()
-    inert = one("method=bm25", "llm=scripted", "output=elsewhere", "batch_size=1", "execution.concurrency=1", "logging.display=none",
-                "llm.delay_s=2.0").keyed()
+    inert = one(
+        "method=bm25",
+        "llm=scripted",
+        "output=elsewhere",
+        "batch_size=1",
+        "execution.concurrency=1",
+        "logging.display=none",
+        "llm.delay_s=2.0",
+    ).keyed()
     assert inert == keyed
-    for change in ("seed=1", "limit=3", "until=retrieval", "retrieval_depth=5", "method.top_k=2", "index.k1=1.2", "llm.seed=3",
-                   "evaluation.bootstrap=10"):
+    for change in (
+        "seed=1",
+        "limit=3",
+        "until=retrieval",
+        "retrieval_depth=5",
+        "method.top_k=2",
+        "index.k1=1.2",
+        "llm.seed=3",
+        "evaluation.bootstrap=10",
+    ):
         assert one("method=bm25", "llm=scripted", change).keyed() != keyed, change
 
 
@@ -221,7 +297,8 @@ def test_the_pages_say_the_defaults_that_the_schema_says():
     for group, page in (("index", "exact"), ("execution", "local"), ("logging", "default"), ("evaluation", "default")):
         written = yaml.safe_load((CONF / group / f"{page}.yaml").read_text("utf-8"))
         assert {name: written[name] for name, s in PLAIN_GROUPS[group].items() if s.default is not REQUIRED} == {
-            name: s.default for name, s in PLAIN_GROUPS[group].items() if s.default is not REQUIRED}
+            name: s.default for name, s in PLAIN_GROUPS[group].items() if s.default is not REQUIRED
+        }
 
 
 @pytest.mark.parametrize("name", sorted(sources.pages("method")))
@@ -237,8 +314,11 @@ def needed(group, name):
     given = [f"{group}.{key}=x" for key, value in page.items() if value == "???"]
     if group in SELECTORS and page.get(SELECTORS[group][0]):
         component = REGISTRY.get(SELECTORS[group][1], page[SELECTORS[group][0]])
-        given += [f"{group}.{key}={'x' if setting.annotation is str else 1}" for key, setting in component.settings.items()
-                  if setting.default is REQUIRED and key not in page]
+        given += [
+            f"{group}.{key}={'x' if setting.annotation is str else 1}"
+            for key, setting in component.settings.items()
+            if setting.default is REQUIRED and key not in page
+        ]
     return given
 
 
@@ -263,10 +343,17 @@ def test_no_page_lies_outside_the_groups():
     assert {path.name for path in CONF.iterdir() if path.is_dir()} == {*GROUPS, "experiment"}
 
 
-@pytest.mark.parametrize(("annotation", "spelled"), [
-    (int, "int"), (int | None, "int | null"), (float | str, "float | str"), (list[int], "list[int]"), (str | list[str], "str | list[str]"),
-    (dict[str, int] | None, "dict[str, int] | null"),
-])
+@pytest.mark.parametrize(
+    ("annotation", "spelled"),
+    [
+        (int, "int"),
+        (int | None, "int | null"),
+        (float | str, "float | str"),
+        (list[int], "list[int]"),
+        (str | list[str], "str | list[str]"),
+        (dict[str, int] | None, "dict[str, int] | null"),
+    ],
+)
 def test_types_are_named_as_a_person_would(annotation, spelled):
     assert type_name(annotation) == spelled
 
@@ -278,7 +365,10 @@ def test_an_entry_point_of_pages_that_is_not_there_is_one_sentence(monkeypatch):
     monkeypatch.setattr(sources, "entry_points", lambda group: [broken])
     sources.roots.cache_clear()
     try:
-        with pytest.raises(UserError, match=r"^The entry point stranger = no_such_package \(group graphrag_bench\.conf\) cannot be imported"):
+        with pytest.raises(
+            UserError,
+            match=r"^The entry point stranger = no_such_package \(group graphrag_bench\.conf\) cannot be imported",
+        ):
             sources.roots()
     finally:
         sources.roots.cache_clear()

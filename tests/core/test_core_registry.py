@@ -40,11 +40,21 @@ class Backend:
 def test_the_signature_is_the_contract(registry):
     assert registry.add("operator", "chunk.found", found, version=3, needs=("node.name",), prompts="x") is found
     made = registry.get("operator", "chunk.found")
-    assert [(p.name, p.annotation, p.optional) for p in made.ports] == [("questions", Questions, False), ("nodes", Nodes, True)]
+    assert [(p.name, p.annotation, p.optional) for p in made.ports] == [
+        ("questions", Questions, False),
+        ("nodes", Nodes, True),
+    ]
     assert {name: (s.annotation, s.default, s.inert) for name, s in made.settings.items()} == {
-        "top_k": (int, 20, False), "rank": (Literal["a", "b"], REQUIRED, False)}
+        "top_k": (int, 20, False),
+        "rank": (Literal["a", "b"], REQUIRED, False),
+    }
     assert (made.returns, made.summary, made.version, made.needs, made.extra) == (
-        Chunks, "Find chunks.", 3, ("node.name",), {"prompts": "x"})
+        Chunks,
+        "Find chunks.",
+        3,
+        ("node.name",),
+        {"prompts": "x"},
+    )
     assert made.where.endswith(":found")
 
 
@@ -80,11 +90,17 @@ def setting(questions: Questions, *, top_k=3) -> Chunks: ...
 def unresolved(questions: "Nowhere") -> Chunks: ...  # noqa: F821
 
 
-@pytest.mark.parametrize(("call", "says"), [
-    (untyped, "parameter 'questions' of operator 'x' has no type"), (unreturned, "does not say what it returns"),
-    (star, "takes *questions"), (stars, "takes *settings"), (setting, "parameter 'top_k' of operator 'x' has no type"),
-    (unresolved, "cannot be resolved"),
-])
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (untyped, "parameter 'questions' of operator 'x' has no type"),
+        (unreturned, "does not say what it returns"),
+        (star, "takes *questions"),
+        (stars, "takes *settings"),
+        (setting, "parameter 'top_k' of operator 'x' has no type"),
+        (unresolved, "cannot be resolved"),
+    ],
+)
 def test_a_signature_that_says_too_little_is_refused_with_its_place(registry, call, says):
     with pytest.raises(UserError) as caught:
         registry.add("operator", "x", call)
@@ -111,8 +127,13 @@ def test_unknown_names_and_kinds_suggest_the_nearest(registry):
     assert nearest("zzzz", ["b", "a"]) == "Known: a, b."
 
 
-@pytest.mark.parametrize(("value", "says"), [("no_such_package_here", "No module named 'no_such_package_here'"),
-                                             ("stranger_broken", "No module named 'no_such_dependency'")])
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("no_such_package_here", "No module named 'no_such_package_here'"),
+        ("stranger_broken", "No module named 'no_such_dependency'"),
+    ],
+)
 def test_a_broken_entry_point_is_one_sentence_each_time_it_is_asked(monkeypatch, tmp_path, value, says):
     (tmp_path / "stranger_broken.py").write_text("import no_such_dependency\n", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
@@ -121,7 +142,9 @@ def test_a_broken_entry_point_is_one_sentence_each_time_it_is_asked(monkeypatch,
     for _ in range(2):
         with pytest.raises(UserError) as caught:
             broken.all("operator")
-        assert str(caught.value).startswith(f"The entry point stranger = {value} (group graphrag_bench.operator) cannot be imported: {says}")
+        assert str(caught.value).startswith(
+            f"The entry point stranger = {value} (group graphrag_bench.operator) cannot be imported: {says}"
+        )
         assert "Re-install" in caught.value.fix
 
 
@@ -132,7 +155,9 @@ def test_a_package_is_imported_with_all_it_holds_once(monkeypatch, tmp_path):
         (package / path).write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     asked = []
-    monkeypatch.setattr(module, "entry_points", lambda group: asked.append(group) or [EntryPoint("s", "stranger_whole", group)])
+    monkeypatch.setattr(
+        module, "entry_points", lambda group: asked.append(group) or [EntryPoint("s", "stranger_whole", group)]
+    )
     fresh = Registry()
     fresh.load("operator")
     fresh.load("operator")
@@ -165,8 +190,22 @@ for kind in KINDS:
     os.wait()
 print(json.dumps(made))
 """
-HEAVY = ("torch", "onnxruntime", "xllamacpp", "openai", "wordllama", "sentence_transformers", "vllm", "datasets", "ray", "bm25s",
-         "tokenizers", "matplotlib", "hydra", "rich")
+HEAVY = (
+    "torch",
+    "onnxruntime",
+    "xllamacpp",
+    "openai",
+    "wordllama",
+    "sentence_transformers",
+    "vllm",
+    "datasets",
+    "ray",
+    "bm25s",
+    "tokenizers",
+    "matplotlib",
+    "hydra",
+    "rich",
+)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks a process for each kind")
@@ -177,6 +216,8 @@ def test_listing_one_kind_imports_no_component_of_another_and_nothing_heavy():
     homes = {kind: set(names) for kind, (names, _) in made.items()}
     for kind, (names, imported) in made.items():
         assert set(names) <= set(imported), kind
-        strangers = {name for other, home in homes.items() if other != kind for name in home - homes[kind]} & set(imported)
+        strangers = {name for other, home in homes.items() if other != kind for name in home - homes[kind]} & set(
+            imported
+        )
         assert not strangers, (kind, strangers)
         assert not set(HEAVY) & set(imported), (kind, set(HEAVY) & set(imported))

@@ -21,7 +21,10 @@ def count(text):
 
 def chunks(*sizes, documents=None):
     """Chunk n says "wn" as many times as its size."""
-    return tuple(Chunk(n, " ".join([f"w{n}"] * size), "", documents[n] if documents else (f"d{n}",), size) for n, size in enumerate(sizes))
+    return tuple(
+        Chunk(n, " ".join([f"w{n}"] * size), "", documents[n] if documents else (f"d{n}",), size)
+        for n, size in enumerate(sizes)
+    )
 
 
 def section(*sources, name="chunks", top_k=None, tokens=None):
@@ -52,7 +55,9 @@ def test_sources_are_joined_one_after_the_other_each_element_once_and_top_k_cuts
 
 
 def test_sections_stand_in_the_pages_order_and_number_on():
-    context = shown([section("b", name="second"), section("a", name="first")], {"a": ranked(0), "b": ranked(1, 2)}, chunks(1, 1, 1))
+    context = shown(
+        [section("b", name="second"), section("a", name="first")], {"a": ranked(0), "b": ranked(1, 2)}, chunks(1, 1, 1)
+    )
     assert context.text == "[1] w1\n\n[2] w2\n\n[3] w0"
     assert context.chunks == (1, 2, 0)
 
@@ -88,7 +93,9 @@ def test_no_room_no_elements_no_sections():
     assert (empty.text, empty.chunks, empty.cut) == ("", (), 0)
 
 
-@given(st.lists(st.integers(1, 80), min_size=1, max_size=6), st.integers(0, 250), st.one_of(st.none(), st.integers(1, 120)))
+@given(
+    st.lists(st.integers(1, 80), min_size=1, max_size=6), st.integers(0, 250), st.one_of(st.none(), st.integers(1, 120))
+)
 def test_the_room_is_kept_and_the_head_of_the_ranking_is_what_is_shown(sizes, room, tokens):
     texts = chunks(*sizes)
     context = shown([section("found", tokens=tokens)], {"found": ranked(*range(len(sizes)))}, texts, room)
@@ -146,15 +153,25 @@ def test_the_context_has_the_room_the_window_leaves():
     more = contexts(plan(section("found"), max_tokens=100), model, QUESTIONS, VALUES, chunks(300, 300))
     assert count(more[0].text) == count(narrow[0].text) - 92  # a longer reply leaves less
     model.window = 1
-    assert [context.text for context in contexts(plan(section("found")), model, QUESTIONS, VALUES, chunks(300, 300))] == ["", "", ""]
-    assert [c.text for c in contexts(plan(section("found"), generator=False), model, QUESTIONS, VALUES, chunks(3, 3))] == [""] * 3
+    assert [
+        context.text for context in contexts(plan(section("found")), model, QUESTIONS, VALUES, chunks(300, 300))
+    ] == ["", "", ""]
+    assert [
+        c.text for c in contexts(plan(section("found"), generator=False), model, QUESTIONS, VALUES, chunks(3, 3))
+    ] == [""] * 3
 
 
 def test_a_batch_is_answered_and_a_question_that_failed_is_not_asked():
     model, heard = Model(), []
     model.window = 4000
-    answers = asyncio.run(answer_batch(plan(section("found")), model, QUESTIONS, VALUES, chunks(3, 3), lambda *pair: heard.append(pair)))
-    assert answers == (Answer("a", "ok", "Ada"), Answer("b", "failed", None, "timeout: 60 s"), Answer("c", "failed", None, "empty: no reply"))
+    answers = asyncio.run(
+        answer_batch(plan(section("found")), model, QUESTIONS, VALUES, chunks(3, 3), lambda *pair: heard.append(pair))
+    )
+    assert answers == (
+        Answer("a", "ok", "Ada"),
+        Answer("b", "failed", None, "timeout: 60 s"),
+        Answer("c", "failed", None, "empty: no reply"),
+    )
     assert [request.subject for request in model.asked] == ["a"]
     assert sorted(answer.question for answer, _ in heard) == ["a", "b", "c"]
     assert {answer.question: context.chunks for answer, context in heard}["a"] == (0, 1)

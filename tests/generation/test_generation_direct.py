@@ -22,8 +22,12 @@ class Model:
 
     async def ask_all(self, requests):
         self.requests += requests
-        return [Reply("half a", None, 1, 0, 0.0, failure=reply) if isinstance(reply, Failure) else Reply(reply, None, 1, 1, 0.0)
-                for reply in (self.replies.pop(0) for _ in requests)]
+        return [
+            Reply("half a", None, 1, 0, 0.0, failure=reply)
+            if isinstance(reply, Failure)
+            else Reply(reply, None, 1, 1, 0.0)
+            for reply in (self.replies.pop(0) for _ in requests)
+        ]
 
     def count(self, text):
         return len(text.split())
@@ -49,7 +53,13 @@ def test_what_is_asked():
     model = Model("x", "y")
     answers(model, "Who built it?", "When?", contexts=(Context("[1] Ada built it."), Context("")), max_tokens=17)
     first, second = model.requests
-    assert (first.subject, first.stage, first.purpose, first.max_tokens, first.schema) == ("a", "answer", "answer", 17, None)
+    assert (first.subject, first.stage, first.purpose, first.max_tokens, first.schema) == (
+        "a",
+        "answer",
+        "answer",
+        17,
+        None,
+    )
     assert [turn.role for turn in first.messages] == ["system", "user"]
     text = first.messages[1].text
     assert text.index("[1] Ada built it.") < text.index("Who built it?")  # the context first: it is what can be shared
@@ -59,8 +69,12 @@ def test_what_is_asked():
 
 
 def test_settings_change_what_the_model_is_told():
-    told = {instruction(short_answer=short, reasoning=reasoning, may_refuse=refuse)
-            for short in (True, False) for reasoning in (True, False) for refuse in (True, False)}
+    told = {
+        instruction(short_answer=short, reasoning=reasoning, may_refuse=refuse)
+        for short in (True, False)
+        for reasoning in (True, False)
+        for refuse in (True, False)
+    }
     assert len(told) == 8
     for short in (True, False):
         assert "unanswerable" in instruction(short_answer=short, reasoning=False, may_refuse=True)
@@ -68,8 +82,15 @@ def test_settings_change_what_the_model_is_told():
         assert "Answer:" in instruction(short_answer=short, reasoning=True, may_refuse=False)
 
 
-@pytest.mark.parametrize("settings", [{"short_answer": s, "reasoning": r, "may_refuse": f}
-                                      for s in (True, False) for r in (True, False) for f in (True, False)])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"short_answer": s, "reasoning": r, "may_refuse": f}
+        for s in (True, False)
+        for r in (True, False)
+        for f in (True, False)
+    ],
+)
 def test_the_overhead_covers_what_a_prompt_has_beside_context_and_question(settings):
     model = Model("x", "x")
     answers(model, "who", "who", contexts=(Context("context"), Context("")), **settings)
@@ -79,18 +100,21 @@ def test_the_overhead_covers_what_a_prompt_has_beside_context_and_question(setti
         assert counted + 2 * 16 >= beside  # the planner of contexts adds sixteen a turn
 
 
-@pytest.mark.parametrize(("reply", "text"), [
-    ("She built it in 1901.\nAnswer: Ada Brown", "Ada Brown"),
-    ("**Answer:** Ada Brown", "Ada Brown"),
-    ("answer : Ada", "Ada"),
-    ("Answer： 北京", "北京"),
-    ("Answer: Bob? No.\nAnswer: Ada", "Ada"),
-    ("Answer: Ada. I hope this answer helps.", "Ada. I hope this answer helps."),
-    ("The answer is not said at once. Answer: Ada\nBrown", "Ada\nBrown"),
-    ("Answer: Ada\nAnswer:", "Ada\nAnswer:"),  # cut before it was said again
-    ("Only thoughts, cut", "Only thoughts, cut"),
-    ("İİİ thinks. Answer: Ada", "Ada"),
-])
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        ("She built it in 1901.\nAnswer: Ada Brown", "Ada Brown"),
+        ("**Answer:** Ada Brown", "Ada Brown"),
+        ("answer : Ada", "Ada"),
+        ("Answer： 北京", "北京"),
+        ("Answer: Bob? No.\nAnswer: Ada", "Ada"),
+        ("Answer: Ada. I hope this answer helps.", "Ada. I hope this answer helps."),
+        ("The answer is not said at once. Answer: Ada\nBrown", "Ada\nBrown"),
+        ("Answer: Ada\nAnswer:", "Ada\nAnswer:"),  # cut before it was said again
+        ("Only thoughts, cut", "Only thoughts, cut"),
+        ("İİİ thinks. Answer: Ada", "Ada"),
+    ],
+)
 def test_with_reasoning_the_answer_is_what_follows_the_last_mark(reply, text):
     answer = only(reply, reasoning=True)
     assert (answer.status, answer.text, answer.raw) == ("ok", text, reply)
@@ -101,9 +125,14 @@ def test_without_reasoning_nothing_is_taken_out():
     assert (answer.text, answer.raw) == ("Answer: Ada", "")
 
 
-@pytest.mark.parametrize(("reply", "settings"), [
-    ("unanswerable", {"may_refuse": True}), ("I don't know.", {}), ("Nothing says so. Answer: Unanswerable.", {"reasoning": True}),
-])
+@pytest.mark.parametrize(
+    ("reply", "settings"),
+    [
+        ("unanswerable", {"may_refuse": True}),
+        ("I don't know.", {}),
+        ("Nothing says so. Answer: Unanswerable.", {"reasoning": True}),
+    ],
+)
 def test_a_refusal_is_a_status_and_keeps_its_words(reply, settings):
     answer = only(reply, **settings)
     assert answer.status == "refused"

@@ -17,21 +17,33 @@ from graphrag_bench.store.arrays import load_arrays, save_arrays
 def made(names, edges, node_chunk, edge_chunk, attributes=("node.name", "relationship.weight")):
     return Graph(
         nodes=pa.table({"name": pa.array(names, pa.string())}),
-        relationships=pa.table({
-            "source": pa.array([e[0] for e in edges], pa.int32()), "target": pa.array([e[1] for e in edges], pa.int32()),
-            "kind": pa.array([e[2] for e in edges], pa.string()), "name": pa.array([e[3] for e in edges], pa.string()),
-            "weight": pa.array([e[4] for e in edges], pa.float32()),
-        }),
+        relationships=pa.table(
+            {
+                "source": pa.array([e[0] for e in edges], pa.int32()),
+                "target": pa.array([e[1] for e in edges], pa.int32()),
+                "kind": pa.array([e[2] for e in edges], pa.string()),
+                "name": pa.array([e[3] for e in edges], pa.string()),
+                "weight": pa.array([e[4] for e in edges], pa.float32()),
+            }
+        ),
         node_chunk=sparse.csr_array(np.asarray(node_chunk, np.float32)),
         relationship_chunk=sparse.csr_array(np.asarray(edge_chunk, np.float32)),
         attributes=frozenset(attributes),
     )
 
 
-FULL = made(["Ada", "Norhaven Ø", "北京", "कला ❤️", ""], [
-    (0, 1, "fact", "built", 2.0), (0, 1, "fact", "loves", 1.0), (1, 0, "synonym", "synonym of", 0.8125),
-    (2, 2, "fact", "is", 1.0), (3, 2, "is_a", "είναι", 1.5)],
-    [[1, 0], [1, 1], [0, 0], [0, 1], [0, 0]], [[1, 0], [1, 1], [0, 0], [0, 0], [0, 1]])
+FULL = made(
+    ["Ada", "Norhaven Ø", "北京", "कला ❤️", ""],
+    [
+        (0, 1, "fact", "built", 2.0),
+        (0, 1, "fact", "loves", 1.0),
+        (1, 0, "synonym", "synonym of", 0.8125),
+        (2, 2, "fact", "is", 1.0),
+        (3, 2, "is_a", "είναι", 1.5),
+    ],
+    [[1, 0], [1, 1], [0, 0], [0, 1], [0, 0]],
+    [[1, 0], [1, 1], [0, 0], [0, 0], [0, 1]],
+)
 
 
 def round_trip(graph, folder):
@@ -50,11 +62,15 @@ def equal(one, two):
         np.testing.assert_array_equal(a.toarray(), b.toarray())
 
 
-@pytest.mark.parametrize("graph", [
-    FULL,
-    made(["alone"], [], [[1.0]], np.zeros((0, 1))),
-    made([], [], np.zeros((0, 3)), np.zeros((0, 3)), attributes=()),
-], ids=["unicode", "no relationships", "nothing"])
+@pytest.mark.parametrize(
+    "graph",
+    [
+        FULL,
+        made(["alone"], [], [[1.0]], np.zeros((0, 1))),
+        made([], [], np.zeros((0, 3)), np.zeros((0, 3)), attributes=()),
+    ],
+    ids=["unicode", "no relationships", "nothing"],
+)
 def test_what_is_saved_is_what_is_opened(graph, tmp_path):
     opened = round_trip(graph, tmp_path / "graph")
     equal(graph, opened)
@@ -71,8 +87,13 @@ def test_saving_twice_gives_the_same_bytes_of_arrays(tmp_path):
 
 
 def test_arrays_are_opened_as_read_only_memory_maps(tmp_path):
-    arrays = {"numbers": np.arange(6.0).reshape(2, 3), "näme.indices": np.arange(3, dtype=np.int32), "none": np.empty((0, 4), np.float32),
-              "one": np.array([7], np.int8), "column first": np.asfortranarray(np.arange(6).reshape(2, 3))}
+    arrays = {
+        "numbers": np.arange(6.0).reshape(2, 3),
+        "näme.indices": np.arange(3, dtype=np.int32),
+        "none": np.empty((0, 4), np.float32),
+        "one": np.array([7], np.int8),
+        "column first": np.asfortranarray(np.arange(6).reshape(2, 3)),
+    }
     save_arrays(tmp_path / "some.npz", arrays)
     opened = load_arrays(tmp_path / "some.npz")
     assert list(opened) == list(arrays)
@@ -90,7 +111,11 @@ def test_arrays_are_opened_as_read_only_memory_maps(tmp_path):
 @given(n=st.integers(1, 7), data=st.data(), weighted=st.booleans())
 def test_the_undirected_view_equals_networkx(n, data, weighted):
     node = st.integers(0, n - 1)
-    edges = data.draw(st.lists(st.tuples(node, node, st.sampled_from(KINDS), st.just("r"), st.sampled_from([0.25, 1.0, 2.5])), max_size=12))
+    edges = data.draw(
+        st.lists(
+            st.tuples(node, node, st.sampled_from(KINDS), st.just("r"), st.sampled_from([0.25, 1.0, 2.5])), max_size=12
+        )
+    )
     graph = made([f"n{i}" for i in range(n)], edges, np.zeros((n, 1)), np.zeros((len(edges), 1)))
     simple = nx.Graph()
     simple.add_nodes_from(range(n))
@@ -110,8 +135,13 @@ def test_the_undirected_view_equals_networkx(n, data, weighted):
 
 def test_statistics_by_hand():
     assert FULL.statistics() == {
-        "nodes": 5, "relationships": 5, "by_kind": {"fact": 3, "synonym": 1, "is_a": 1}, "chunks": 2, "chunks_without_node": 0,
-        "isolated_nodes": 1, "mean_degree": 0.8,  # 0-1 and 3-2 join four ends
+        "nodes": 5,
+        "relationships": 5,
+        "by_kind": {"fact": 3, "synonym": 1, "is_a": 1},
+        "chunks": 2,
+        "chunks_without_node": 0,
+        "isolated_nodes": 1,
+        "mean_degree": 0.8,  # 0-1 and 3-2 join four ends
     }
     assert FULL.names([2, 0, 2]) == ["北京", "Ada", "北京"]
     assert FULL.names([]) == []

@@ -26,25 +26,47 @@ def openie(chunks, rows):
 
 
 def test_a_document_that_is_one_chunk_gives_it_everything():
-    found = openie([chunk(0, "Ada built it.", "a"), chunk(1, "Bob burned it.", "b")],
-                   [given("b", ["Bob"], [("Bob", "burned", "mill")]), given("a", ["Ada", "Ada "], [("Ada", "built", "mill")])])
+    found = openie(
+        [chunk(0, "Ada built it.", "a"), chunk(1, "Bob burned it.", "b")],
+        [given("b", ["Bob"], [("Bob", "burned", "mill")]), given("a", ["Ada", "Ada "], [("Ada", "built", "mill")])],
+    )
     assert found == Extraction((("Ada",), ("Bob",)), ((("Ada", "built", "mill"),), (("Bob", "burned", "mill"),)), {})
 
 
 def test_a_document_cut_into_chunks_gives_each_what_it_holds():
-    pieces = [chunk(0, "Ada BUILT the Glass Bridge.", "a"), chunk(1, "The glass bridge fell.", "a"), chunk(2, "Nothing more.", "a")]
-    found = openie(pieces, [given("a", ["Ada", "Glass Bridge", "Unsaid"], [
-        ("ada", "built", "Glass Bridge"), ("Ada", "was", "tall"), ("it", "was", "lost")])])
+    pieces = [
+        chunk(0, "Ada BUILT the Glass Bridge.", "a"),
+        chunk(1, "The glass bridge fell.", "a"),
+        chunk(2, "Nothing more.", "a"),
+    ]
+    found = openie(
+        pieces,
+        [
+            given(
+                "a",
+                ["Ada", "Glass Bridge", "Unsaid"],
+                [("ada", "built", "Glass Bridge"), ("Ada", "was", "tall"), ("it", "was", "lost")],
+            )
+        ],
+    )
     assert found.entities == (("Ada", "Glass Bridge", "Unsaid"), ("Glass Bridge",), ())
     # by its subject or its object; what no chunk holds goes to the first ("it" stands in none of them)
-    assert found.triples == ((("ada", "built", "Glass Bridge"), ("Ada", "was", "tall"), ("it", "was", "lost")),
-                             (("ada", "built", "Glass Bridge"),), ())
+    assert found.triples == (
+        (("ada", "built", "Glass Bridge"), ("Ada", "was", "tall"), ("it", "was", "lost")),
+        (("ada", "built", "Glass Bridge"),),
+        (),
+    )
     assert found.failed == {}
 
 
 def test_a_chunk_of_merged_duplicates_has_the_facts_of_all_its_documents_once():
-    found = openie([chunk(0, "Ada built it.", "a", "b")], [
-        given("a", ["Ada"], [("Ada", "built", "it")]), given("b", ["Ada", "Bob"], [("Ada", "built", "it"), ("Bob", "saw", "it")])])
+    found = openie(
+        [chunk(0, "Ada built it.", "a", "b")],
+        [
+            given("a", ["Ada"], [("Ada", "built", "it")]),
+            given("b", ["Ada", "Bob"], [("Ada", "built", "it"), ("Bob", "saw", "it")]),
+        ],
+    )
     assert found.entities == (("Ada", "Bob"),)
     assert found.triples == ((("Ada", "built", "it"), ("Bob", "saw", "it")),)
 
@@ -58,11 +80,17 @@ def test_a_document_nobody_spoke_of_has_failed_and_says_so():
         openie([chunk(0, "Ada.", "a")], [given("z")])
 
 
-@pytest.mark.parametrize(("entities", "triples", "expected"), [
-    ([" Ada  Brown ", "Ada Brown", "", "  ", "ada brown"], [], (("Ada Brown", "ada brown"), ())),
-    ([], [["a ", "b", "c"], ["a", "b", "c"], ["a", "b"], ["a", "", "c"], ["a", "b", "c", "d"], [1, "b", 2]],
-     ((), (("a", "b", "c"), ("1", "b", "2")))),
-])
+@pytest.mark.parametrize(
+    ("entities", "triples", "expected"),
+    [
+        ([" Ada  Brown ", "Ada Brown", "", "  ", "ada brown"], [], (("Ada Brown", "ada brown"), ())),
+        (
+            [],
+            [["a ", "b", "c"], ["a", "b", "c"], ["a", "b"], ["a", "", "c"], ["a", "b", "c", "d"], [1, "b", 2]],
+            ((), (("a", "b", "c"), ("1", "b", "2"))),
+        ),
+    ],
+)
 def test_clean(entities, triples, expected):
     assert clean(entities, triples) == expected
 
@@ -71,8 +99,14 @@ def test_an_extraction_is_opened_as_it_was_saved(tmp_path):
     extraction = Extraction((("Ada", "Ø"), (), ("x",)), ((("Ada", "is", "北京"),), (), ()), {1: "timeout: 60 s", 2: ""})
     extraction.save(tmp_path)
     assert Extraction.open(tmp_path) == extraction
-    assert extraction.statistics() == {"chunks": 3, "entities": 3, "triples": 1, "chunks_without_triple": 2,
-                                       "failed": {"timeout": 1, "": 1}, "parse_rate": round(1 / 3, 4)}
+    assert extraction.statistics() == {
+        "chunks": 3,
+        "entities": 3,
+        "triples": 1,
+        "chunks_without_triple": 2,
+        "failed": {"timeout": 1, "": 1},
+        "parse_rate": round(1 / 3, 4),
+    }
     empty = Extraction((), ())
     empty.save(tmp_path)
     assert Extraction.open(tmp_path) == empty
@@ -107,9 +141,19 @@ def by_model(model, texts, **settings):
 
 
 def test_the_model_is_asked_for_entities_and_then_for_triples_over_them():
-    model = Model({("entities", "chunk 0"): [" Ada  Brown", "Ada Brown", ""],
-                   ("triples", "chunk 0"): [["Ada Brown", "built ", "bridge"], ["Ada Brown", "built", "bridge"], ["", "x", "y"]]})
-    found = by_model(model, ["Ada Brown built the bridge."], max_entities=7, max_triples=5, entity_tokens=11, triple_tokens=22)
+    model = Model(
+        {
+            ("entities", "chunk 0"): [" Ada  Brown", "Ada Brown", ""],
+            ("triples", "chunk 0"): [
+                ["Ada Brown", "built ", "bridge"],
+                ["Ada Brown", "built", "bridge"],
+                ["", "x", "y"],
+            ],
+        }
+    )
+    found = by_model(
+        model, ["Ada Brown built the bridge."], max_entities=7, max_triples=5, entity_tokens=11, triple_tokens=22
+    )
     assert found == Extraction((("Ada Brown",),), ((("Ada Brown", "built", "bridge"),),), {})
     first, second = model.requests
     assert (first.purpose, first.stage, first.subject, first.max_tokens) == ("entities", "extraction", "chunk 0", 11)
@@ -126,12 +170,18 @@ def test_the_model_is_asked_for_entities_and_then_for_triples_over_them():
 
 def test_a_chunk_whose_entities_failed_still_gives_triples_and_one_whose_triples_failed_has_failed():
     lost = Failure("timeout", "60 s")
-    model = Model({
-        ("entities", "chunk 0"): lost, ("triples", "chunk 0"): [["Ada", "is", "tall"]],
-        ("entities", "chunk 1"): ["Bob"], ("triples", "chunk 1"): Failure("invalid_json", "no brace"),
-        ("entities", "chunk 2"): lost, ("triples", "chunk 2"): lost,
-        ("entities", "chunk 3"): [], ("triples", "chunk 3"): [],
-    })
+    model = Model(
+        {
+            ("entities", "chunk 0"): lost,
+            ("triples", "chunk 0"): [["Ada", "is", "tall"]],
+            ("entities", "chunk 1"): ["Bob"],
+            ("triples", "chunk 1"): Failure("invalid_json", "no brace"),
+            ("entities", "chunk 2"): lost,
+            ("triples", "chunk 2"): lost,
+            ("entities", "chunk 3"): [],
+            ("triples", "chunk 3"): [],
+        }
+    )
     found = by_model(model, ["a", "b", "c", "d"])
     assert found.entities == ((), ("Bob",), (), ())
     assert found.triples == ((("Ada", "is", "tall"),), (), (), ())

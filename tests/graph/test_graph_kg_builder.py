@@ -36,31 +36,57 @@ def chunks(count):
 def built(*triples_by_chunk, entities=None, embedder=None, synonym_threshold=None, **settings):
     rows = tuple(tuple(row) for row in triples_by_chunk)
     names = tuple(map(tuple, entities)) if entities else tuple(() for _ in rows)
-    return build(chunks(len(rows)), Extraction(names, rows), embedder or HashingEmbedder(), synonym_threshold=synonym_threshold, **settings)
+    return build(
+        chunks(len(rows)),
+        Extraction(names, rows),
+        embedder or HashingEmbedder(),
+        synonym_threshold=synonym_threshold,
+        **settings,
+    )
 
 
 def rows_of(graph, kind):
-    return [(graph.names([r["source"]])[0], r["name"], graph.names([r["target"]])[0], r["weight"])
-            for r in graph.relationships.to_pylist() if r["kind"] == kind]
+    return [
+        (graph.names([r["source"]])[0], r["name"], graph.names([r["target"]])[0], r["weight"])
+        for r in graph.relationships.to_pylist()
+        if r["kind"] == kind
+    ]
 
 
 def names(graph):
     return graph.nodes["name"].to_pylist()
 
 
-@pytest.mark.parametrize(("one", "other"), [
-    ("Ada Brown", "ada brown"), ("Ada Brown", "Ada  Brown!"), ("U.S.A.", "u s a"), ("Jean-Luc", "Jean Luc"),
-    ("snake_case", "snake case"), ("STRASSE", "straße"), ("Ame\u0301lie", "Am\u00e9lie"), ("ΣΊΣΥΦΟΣ", "σίσυφος"),
-])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Ada Brown", "ada brown"),
+        ("Ada Brown", "Ada  Brown!"),
+        ("U.S.A.", "u s a"),
+        ("Jean-Luc", "Jean Luc"),
+        ("snake_case", "snake case"),
+        ("STRASSE", "straße"),
+        ("Ame\u0301lie", "Am\u00e9lie"),
+        ("ΣΊΣΥΦΟΣ", "σίσυφος"),
+    ],
+)
 def test_one_node_up_to_case_and_punctuation(one, other):
     assert phrase_key(one) == phrase_key(other)
     graph = built([(one, "met", "Bob"), (other, "saw", "Bob")])
     assert names(graph) == [one, "Bob"]
 
 
-@pytest.mark.parametrize(("one", "other"), [
-    ("Ulm", "Ülm"), ("कल", "कला"), ("北京", "東京"), ("Ada 1", "Ada 2"), ("Müller", "Muller"), ("กา", "กิ"),
-])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Ulm", "Ülm"),
+        ("कल", "कला"),
+        ("北京", "東京"),
+        ("Ada 1", "Ada 2"),
+        ("Müller", "Muller"),
+        ("กา", "กิ"),
+    ],
+)
 def test_other_letters_and_other_marks_are_other_nodes(one, other):
     graph = built([(one, "met", other)])
     assert names(graph) == [one, other]
@@ -68,15 +94,21 @@ def test_other_letters_and_other_marks_are_other_nodes(one, other):
 
 def test_a_phrase_without_letters_or_digits_is_no_node():
     assert [phrase_key(text) for text in ("...", " - ", "_", "—", "❤\ufe0f")] == [""] * 5
-    graph = built([("...", "is", "Ada"), ("Ada", "is", "!?"), ("Ada", "?", "Ulm")], entities=[["--", "Bob"]], nodes="all")
+    graph = built(
+        [("...", "is", "Ada"), ("Ada", "is", "!?"), ("Ada", "?", "Ulm")], entities=[["--", "Bob"]], nodes="all"
+    )
     assert names(graph) == ["Ada", "Ulm", "Bob"]
     assert rows_of(graph, "fact") == [("Ada", "?", "Ulm", 1.0)]
 
 
 def test_direction_parallel_relationships_and_loops_are_kept():
     graph = built([("Ada", "met", "Bob"), ("Bob", "met", "Ada"), ("Ada", "likes", "Bob"), ("Ada", "knows", "ada")])
-    assert rows_of(graph, "fact") == [("Ada", "met", "Bob", 1.0), ("Bob", "met", "Ada", 1.0), ("Ada", "likes", "Bob", 1.0),
-                                      ("Ada", "knows", "Ada", 1.0)]
+    assert rows_of(graph, "fact") == [
+        ("Ada", "met", "Bob", 1.0),
+        ("Bob", "met", "Ada", 1.0),
+        ("Ada", "likes", "Bob", 1.0),
+        ("Ada", "knows", "Ada", 1.0),
+    ]
 
 
 def test_the_weight_counts_the_chunks_that_state_it():
@@ -91,7 +123,7 @@ def test_the_weight_counts_the_chunks_that_state_it():
 
 
 def test_entities_without_a_triple_are_nodes_only_when_asked():
-    asked = dict(entities=[["Ada", "Zed"], ["zed"]])
+    asked = {"entities": [["Ada", "Zed"], ["zed"]]}
     assert names(built([("Ada", "met", "Bob")], [], **asked)) == ["Ada", "Bob"]
     graph = built([("Ada", "met", "Bob")], [], **asked, nodes="all")
     assert names(graph) == ["Ada", "Bob", "Zed"]
@@ -126,7 +158,9 @@ def test_synonyms_reach_the_threshold_once_each_with_the_cosine_as_weight():
 
 def test_names_of_two_letters_or_digits_have_no_synonyms():
     embedder = Table({name: [1.0, 0.0] for name in ("U.K.", "uk2", "a-b", "abc", "é́a")}, dim=2)
-    graph = built([("U.K.", "x", "uk2"), ("a-b", "x", "abc"), ("é́a", "x", "abc")], embedder=embedder, synonym_threshold=0.8)
+    graph = built(
+        [("U.K.", "x", "uk2"), ("a-b", "x", "abc"), ("é́a", "x", "abc")], embedder=embedder, synonym_threshold=0.8
+    )
     assert [row[:3:2] for row in rows_of(graph, "synonym")] == [("uk2", "abc")]
 
 
@@ -148,23 +182,38 @@ def test_synonyms_equal_a_loop_over_all_pairs(seed, threshold, top_k):
     spelled = [f"name {letter}{letter}" for letter in "abcdefgh"[: int(rng.integers(2, 9))]]
     # directions on a grid of 15 degrees: ties are common, and no cosine lies at a threshold
     embedder = Table({name: at(15 * rng.integers(0, 24) + 0.0) for name in spelled}, dim=2)
-    graph = built([(name, "x", spelled[0]) for name in spelled], embedder=embedder, synonym_threshold=threshold, synonym_top_k=top_k)
+    graph = built(
+        [(name, "x", spelled[0]) for name in spelled],
+        embedder=embedder,
+        synonym_threshold=threshold,
+        synonym_top_k=top_k,
+    )
     matrix = embedder.embed(spelled).astype(float)
     cosine = np.round(matrix @ matrix.T, 6)
     n = len(spelled)
-    reach = [[j for j in sorted(range(n), key=lambda j: (-cosine[i, j], j)) if j != i and cosine[i, j] >= threshold][:top_k] for i in range(n)]
+    reach = [
+        [j for j in sorted(range(n), key=lambda j: (-cosine[i, j], j)) if j != i and cosine[i, j] >= threshold][:top_k]
+        for i in range(n)
+    ]
     expected = [(spelled[i], spelled[j]) for i in range(n) for j in range(i + 1, n) if j in reach[i] or i in reach[j]]
     assert [row[:3:2] for row in rows_of(graph, "synonym")] == expected
 
 
 def test_building_twice_gives_the_same_graph_and_renaming_first_spellings_does_not_change_its_shape():
-    triples = [("Ada Brown", "built", "Glass Bridge"), ("glass bridge", "is in", "Norhaven"), ("Glass Bridges", "x", "Ada")]
+    triples = [
+        ("Ada Brown", "built", "Glass Bridge"),
+        ("glass bridge", "is in", "Norhaven"),
+        ("Glass Bridges", "x", "Ada"),
+    ]
     one, two = (built(triples[:2], triples[2:], synonym_threshold=0.3) for _ in range(2))
     assert one.nodes.equals(two.nodes)
     assert one.relationships.equals(two.relationships)
     assert (one.node_chunk != two.node_chunk).nnz == 0
-    shouted = built([tuple(part.upper() for part in t) for t in triples[:2]],
-                    [tuple(part.upper() for part in t) for t in triples[2:]], synonym_threshold=0.3)
+    shouted = built(
+        [tuple(part.upper() for part in t) for t in triples[:2]],
+        [tuple(part.upper() for part in t) for t in triples[2:]],
+        synonym_threshold=0.3,
+    )
     assert shouted.relationships.drop(["name"]).equals(one.relationships.drop(["name"]))
 
 

@@ -33,7 +33,9 @@ def solved(adjacency, restart, damping):
 
 def by_networkx(adjacency, restart, damping):
     graph = nx.from_scipy_sparse_array(adjacency)
-    ranks = nx.pagerank(graph, alpha=damping, personalization=dict(enumerate(restart)), weight="weight", tol=1e-13, max_iter=20000)
+    ranks = nx.pagerank(
+        graph, alpha=damping, personalization=dict(enumerate(restart)), weight="weight", tol=1e-13, max_iter=20000
+    )
     return np.array([ranks[node] for node in range(len(restart))])
 
 
@@ -94,7 +96,9 @@ def test_what_the_restart_cannot_reach_has_exactly_nothing():
 def test_damping_of_nought_is_the_restart_itself():
     adjacency, rng = random_graph(3)
     restart = rng.random((2, adjacency.shape[0]))
-    np.testing.assert_allclose(personalised_pagerank(adjacency, restart, 0.0), restart / restart.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(
+        personalised_pagerank(adjacency, restart, 0.0), restart / restart.sum(axis=1, keepdims=True)
+    )
 
 
 @pytest.mark.parametrize("damping", [1.0, 1.5, -0.1, float("nan")])

@@ -35,7 +35,12 @@ def test_it_is_opened_as_it_was_built(folder):
 def test_a_corpus_with_few_words_or_none(folder, texts):
     LexicalIndex.build(texts, folder, k1=1.5, b=0.75)
     index = LexicalIndex.open(folder, len(texts))
-    assert [ids.tolist() for ids, _ in index.search(["the", "", "mill", "unheard"], 9)] == [[], [], [0] if "mill" in texts else [], []]
+    assert [ids.tolist() for ids, _ in index.search(["the", "", "mill", "unheard"], 9)] == [
+        [],
+        [],
+        [0] if "mill" in texts else [],
+        [],
+    ]
 
 
 def test_searching_nothing(folder):

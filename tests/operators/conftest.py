@@ -14,6 +14,7 @@ from graphrag_bench.graph.graph import Graph
 
 def graph_of(n, edges, node_chunk=(), edge_chunk=(), chunks=1):
     """Make a graph of (source, target, kind, weight) and pairs of (node, chunk) and (relationship, chunk)."""
+
     def pairs(found, rows):
         matrix = np.zeros((rows, chunks), dtype=np.float32)
         for row, column in found:
@@ -22,12 +23,17 @@ def graph_of(n, edges, node_chunk=(), edge_chunk=(), chunks=1):
 
     return Graph(
         nodes=pa.table({"name": pa.array([f"n{i}" for i in range(n)], pa.string())}),
-        relationships=pa.table({
-            "source": pa.array([e[0] for e in edges], pa.int32()), "target": pa.array([e[1] for e in edges], pa.int32()),
-            "kind": pa.array([e[2] for e in edges], pa.string()), "name": pa.array(["r"] * len(edges), pa.string()),
-            "weight": pa.array([e[3] for e in edges], pa.float32()),
-        }),
-        node_chunk=pairs(node_chunk, n), relationship_chunk=pairs(edge_chunk, len(edges)),
+        relationships=pa.table(
+            {
+                "source": pa.array([e[0] for e in edges], pa.int32()),
+                "target": pa.array([e[1] for e in edges], pa.int32()),
+                "kind": pa.array([e[2] for e in edges], pa.string()),
+                "name": pa.array(["r"] * len(edges), pa.string()),
+                "weight": pa.array([e[3] for e in edges], pa.float32()),
+            }
+        ),
+        node_chunk=pairs(node_chunk, n),
+        relationship_chunk=pairs(edge_chunk, len(edges)),
         attributes=frozenset({"node.name", "relationship.name", "relationship.weight"}),
     )
 
@@ -35,9 +41,18 @@ def graph_of(n, edges, node_chunk=(), edge_chunk=(), chunks=1):
 def random_graph(seed: int) -> Graph:
     rng = np.random.default_rng(seed)
     n, chunks = int(rng.integers(1, 10)), int(rng.integers(1, 6))
-    edges = [(int(rng.integers(n)), int(rng.integers(n)), str(rng.choice(["fact", "fact", "synonym"])),
-              float(rng.integers(1, 9)) / 4) for _ in range(int(rng.integers(0, 13)))]
-    where = [(number, int(rng.integers(chunks))) for number, edge in enumerate(edges) if edge[2] == "fact" for _ in range(2)]
+    edges = [
+        (
+            int(rng.integers(n)),
+            int(rng.integers(n)),
+            str(rng.choice(["fact", "fact", "synonym"])),
+            float(rng.integers(1, 9)) / 4,
+        )
+        for _ in range(int(rng.integers(0, 13)))
+    ]
+    where = [
+        (number, int(rng.integers(chunks))) for number, edge in enumerate(edges) if edge[2] == "fact" for _ in range(2)
+    ]
     held = [(end, chunk) for number, chunk in where for end in edges[number][:2]]
     return graph_of(n, edges, held, where, chunks)
 
@@ -90,15 +105,24 @@ class Table:
 @pytest.fixture(scope="session")
 def small() -> SimpleNamespace:
     """The helpers of this folder, for tests in its sub-folders."""
-    return SimpleNamespace(graph_of=graph_of, random_graph=random_graph, random_rows=random_rows, naive=naive, ranked=ranked,
-                           pairs=pairs, Table=Table)
+    return SimpleNamespace(
+        graph_of=graph_of,
+        random_graph=random_graph,
+        random_rows=random_rows,
+        naive=naive,
+        ranked=ranked,
+        pairs=pairs,
+        Table=Table,
+    )
 
 
 @pytest.fixture(scope="session")
 def same() -> Callable[[Any, Any], None]:
     """Say that two rankings are equal to the last bit, row by row and in what failed."""
+
     def check(one, two):
         assert type(one) is type(two)
         assert [pairs(row) for row in one] == [pairs(row) for row in two]
         assert dict(one.failed) == dict(two.failed)
+
     return check

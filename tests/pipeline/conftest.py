@@ -15,6 +15,7 @@ from graphrag_bench.registry import REGISTRY, Registry
 @pytest.fixture
 def planner(tmp_path: Path) -> Callable[..., Planner]:
     """Return a planner of a page's text; its faults say "page:LINE"."""
+
     def made(text: str, graph: str | None = "kg") -> Planner:
         path = tmp_path / "page.yaml"
         path.write_text(text, encoding="utf-8")

@@ -21,7 +21,9 @@ class Hits(NamedTuple):
 
 
 def first(questions: Questions, *, score: float = 1.0) -> Chunks:
-    return Chunks.of_rows([([0, 1], [score, score / 2]) if row not in questions.failed else ([], []) for row in range(len(questions))])
+    return Chunks.of_rows(
+        [([0, 1], [score, score / 2]) if row not in questions.failed else ([], []) for row in range(len(questions))]
+    )
 
 
 async def second(questions: Questions) -> Chunks:
@@ -38,11 +40,13 @@ def refuses_both(questions: Questions) -> Hits:
 
 
 def both(questions: Questions) -> Hits:
-    return Hits(Nodes.of_rows([([3], [1.0])] * len(questions)), Chunks.of_rows([([4], [1.0])] * len(questions), {0: "empty: x"}))
+    return Hits(
+        Nodes.of_rows([([3], [1.0])] * len(questions)), Chunks.of_rows([([4], [1.0])] * len(questions), {0: "empty: x"})
+    )
 
 
 def passed(chunks: Chunks) -> Chunks:
-    return Chunks.of_rows([row for row in chunks])
+    return Chunks.of_rows(list(chunks))
 
 
 def reworded(questions: Questions) -> Questions:
@@ -60,7 +64,9 @@ def run(planner, registered):
 
     def values(steps, shown, questions=ASKED):
         lines = "".join(f"  {name}: {step}\n" for name, step in steps.items())
-        made = planner(f"name: X\nretrieve:\n{lines}context: {{c: {{from: {shown}}}}}\nanswer: {{generator: direct}}\n", None)
+        made = planner(
+            f"name: X\nretrieve:\n{lines}context: {{c: {{from: {shown}}}}}\nanswer: {{generator: direct}}\n", None
+        )
         plan = made.plan()
         assert made.faults == []
         return asyncio.run(retrieve(plan, {}, questions))
@@ -73,8 +79,14 @@ def ids(value):
 
 
 def test_a_question_that_has_failed_stays_failed_in_every_later_value(run):
-    found = run({"one": "{operator: chunk.first}", "two": "{operator: chunk.second}",
-                 "three": "{operator: chunk.passed, chunks: [one, two]}"}, "three")
+    found = run(
+        {
+            "one": "{operator: chunk.first}",
+            "two": "{operator: chunk.second}",
+            "three": "{operator: chunk.passed, chunks: [one, two]}",
+        },
+        "three",
+    )
     assert found["one"].failed == {1: "timeout: 60 s"}
     assert found["two"].failed == {1: "timeout: 60 s", 2: "empty: no reply"}
     assert found["three"].failed == {1: "timeout: 60 s", 2: "empty: no reply"}
@@ -82,16 +94,28 @@ def test_a_question_that_has_failed_stays_failed_in_every_later_value(run):
 
 @pytest.mark.parametrize(("rule", "scores"), [("max", {0: 1.0, 1: 2.0, 2: 1.0}), ("sum", {0: 1.0, 1: 2.5, 2: 1.0})])
 def test_a_list_of_wires_is_joined(run, rule, scores):
-    found = run({"one": "{operator: chunk.first}", "two": "{operator: chunk.second}",
-                 "three": f"{{operator: chunk.passed, chunks: [one, two], join: {rule}}}"}, "three")
+    found = run(
+        {
+            "one": "{operator: chunk.first}",
+            "two": "{operator: chunk.second}",
+            "three": f"{{operator: chunk.passed, chunks: [one, two], join: {rule}}}",
+        },
+        "three",
+    )
     row = found["three"].row(0)
     assert dict(zip(row.ids.tolist(), row.scores.tolist(), strict=True)) == scores
     assert row.ids.tolist() == [1, 0, 2]
 
 
 def test_a_step_that_cannot_serve_the_batch_fails_every_question_with_its_reason(run):
-    found = run({"one": "{operator: chunk.first}", "two": "{operator: chunk.refuses, chunks: one}",
-                 "three": "{operator: chunk.passed, chunks: two}"}, "three")
+    found = run(
+        {
+            "one": "{operator: chunk.first}",
+            "two": "{operator: chunk.refuses, chunks: one}",
+            "three": "{operator: chunk.passed, chunks: two}",
+        },
+        "three",
+    )
     said = "operator: chunk.refuses: no"
     assert ids(found["three"]) == [[], [], []]
     # what failed before keeps its own reason
@@ -129,9 +153,11 @@ def test_settings_and_their_defaults_reach_the_operator(run):
 
 
 def test_conversion_and_the_texts_that_will_be_embedded(planner):
-    page = ("name: X\nquestion: {entities: {by: given}}\nretrieve:\n  linked: {operator: node.link}\n  ranked: {operator: node.ppr}\n"
-            "  relationships: {operator: relationship.aggregator, nodes: ranked}\n  found: {operator: chunk.aggregator}\n"
-            "context: {c: {from: found}}\nanswer: {generator: direct}\n")
+    page = (
+        "name: X\nquestion: {entities: {by: given}}\nretrieve:\n  linked: {operator: node.link}\n  ranked: {operator: node.ppr}\n"
+        "  relationships: {operator: relationship.aggregator, nodes: ranked}\n  found: {operator: chunk.aggregator}\n"
+        "context: {c: {from: found}}\nanswer: {generator: direct}\n"
+    )
     made = planner(page.replace("node.ppr}", "node.ppr, seeds: linked}"))
     plan = made.plan()
     assert made.faults == []

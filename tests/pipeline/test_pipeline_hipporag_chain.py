@@ -40,8 +40,11 @@ def run():
     embedder = HashingEmbedder()
     graph = build(chunks, Extraction(((),) * 4, TRIPLES), embedder, synonym_threshold=None)
     assert graph.nodes["name"].to_pylist() == ["Alder", "Brask", "Corvin", "Dunmere", "Elsby", "Fenn"]
-    lend = {Graph: graph, NodeVectors: NodeVectors(embedder.embed(graph.nodes["name"].to_pylist()), embedder),
-            GivenEntities: GivenEntities(ENTITIES)}
+    lend = {
+        Graph: graph,
+        NodeVectors: NodeVectors(embedder.embed(graph.nodes["name"].to_pylist()), embedder),
+        GivenEntities: GivenEntities(ENTITIES),
+    }
 
     def values(*ids):
         questions = Questions(ids, tuple(f"{identity}?" for identity in ids))

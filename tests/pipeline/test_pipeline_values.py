@@ -83,8 +83,12 @@ def test_dense_and_rows_are_two_forms_of_the_same(rows):
     assert [pairs(row) for row in Nodes.of_dense(dense)] == [pairs(row) for row in made]
 
 
-@given(st.integers(0, 4).flatmap(lambda size: st.lists(st.lists(ROW, min_size=size, max_size=size), min_size=1, max_size=4)),
-       st.sampled_from(["max", "sum"]))
+@given(
+    st.integers(0, 4).flatmap(
+        lambda size: st.lists(st.lists(ROW, min_size=size, max_size=size), min_size=1, max_size=4)
+    ),
+    st.sampled_from(["max", "sum"]),
+)
 def test_join_is_the_best_or_the_sum_over_values(several, rule):
     joined = Nodes.join([ranking(rows) for rows in several], rule)
     for number in range(len(several[0])):

@@ -46,7 +46,11 @@ def test_it_is_built_once_and_found_again(tmp_path):
     made = get(store)
     assert (made.built, made.key, made.path, made.facts["nodes"]) == (True, SPEC.key, store.folder(SPEC), 2)
     assert {"seconds", "cpu_seconds"} <= made.facts.keys()
-    assert left(tmp_path) == ["graph", f"graph/{SPEC.key}", *(f"graph/{SPEC.key}/{n}" for n in ("manifest.json", "nodes.txt", "weights.bin"))]
+    assert left(tmp_path) == [
+        "graph",
+        f"graph/{SPEC.key}",
+        *(f"graph/{SPEC.key}/{n}" for n in ("manifest.json", "nodes.txt", "weights.bin")),
+    ]
     for again in (get(store, how=never), get(Store(tmp_path), how=never), Store(tmp_path).find(SPEC)):
         assert (again.built, again.path, again.facts) == (False, made.path, made.facts)
     manifest = json.loads((made.path / "manifest.json").read_text("utf-8"))
@@ -96,7 +100,9 @@ print("built" if made.built else "found", flush=True)
 
 def test_two_processes_at_once_build_once(tmp_path):
     def start():
-        return subprocess.Popen([sys.executable, "-c", PROCESS, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            [sys.executable, "-c", PROCESS, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     with start() as one, start() as two:
         first, second = one, two
@@ -114,7 +120,9 @@ def test_two_processes_at_once_build_once(tmp_path):
             two.kill()
 
 
-@pytest.mark.parametrize("error", [ValueError("no"), KeyboardInterrupt(), asyncio.CancelledError(), UserError("stopped")])
+@pytest.mark.parametrize(
+    "error", [ValueError("no"), KeyboardInterrupt(), asyncio.CancelledError(), UserError("stopped")]
+)
 def test_a_crash_leaves_nothing_and_the_next_one_builds(tmp_path, error):
     async def crashes(folder):
         await build(folder)
@@ -155,17 +163,35 @@ def spoil(path: Path, how: str) -> None:
     elif how == "missing manifest":
         manifest.unlink()
     else:
-        manifest.write_bytes({"empty": b"", "not json": b"{", "not utf-8": b"\xff", "a list": b"[]", "files is a list": b'{"files": [1]}',
-                              "files is a number": b'{"files": 3, "spec": {}, "facts": {}}', "incomplete": b'{"files": {}}'}[how])
+        manifest.write_bytes(
+            {
+                "empty": b"",
+                "not json": b"{",
+                "not utf-8": b"\xff",
+                "a list": b"[]",
+                "files is a list": b'{"files": [1]}',
+                "files is a number": b'{"files": 3, "spec": {}, "facts": {}}',
+                "incomplete": b'{"files": {}}',
+            }[how]
+        )
 
 
-@pytest.mark.parametrize(("how", "why"), [
-    ("changed", "nodes.txt does not match its checksum"), ("cut", "weights.bin does not match its checksum"),
-    ("missing file", "nodes.txt is missing"), ("missing manifest", "its manifest is missing"), ("empty", "its manifest cannot be read"),
-    ("not json", "its manifest cannot be read"), ("not utf-8", "its manifest cannot be read"), ("a list", "its manifest cannot be read"),
-    ("files is a list", "its manifest cannot be read"), ("files is a number", "its manifest cannot be read"),
-    ("incomplete", "its manifest is not complete"),
-])
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("changed", "nodes.txt does not match its checksum"),
+        ("cut", "weights.bin does not match its checksum"),
+        ("missing file", "nodes.txt is missing"),
+        ("missing manifest", "its manifest is missing"),
+        ("empty", "its manifest cannot be read"),
+        ("not json", "its manifest cannot be read"),
+        ("not utf-8", "its manifest cannot be read"),
+        ("a list", "its manifest cannot be read"),
+        ("files is a list", "its manifest cannot be read"),
+        ("files is a number", "its manifest cannot be read"),
+        ("incomplete", "its manifest is not complete"),
+    ],
+)
 def test_damage_is_said_moved_aside_and_built_again(tmp_path, how, why):
     spoil(get(Store(tmp_path)).path, how)
     said = []
@@ -195,13 +221,19 @@ def test_what_was_discarded_is_built_again(tmp_path):
 def fails(number):
     def call(*_, **__):
         raise OSError(number, os.strerror(number))
+
     return call
 
 
-@pytest.mark.parametrize(("number", "says"), [
-    (errno.ENOSPC, "the disk is full"), (errno.EROFS, "the file system is read-only"), (errno.EACCES, "permission was denied"),
-    (errno.EDQUOT, "the disk quota is used up"),
-])
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EROFS, "the file system is read-only"),
+        (errno.EACCES, "permission was denied"),
+        (errno.EDQUOT, "the disk quota is used up"),
+    ],
+)
 def test_what_the_disk_says_becomes_a_sentence_with_a_fix(tmp_path, monkeypatch, number, says):
     async def full(folder):
         raise OSError(number, os.strerror(number))
@@ -243,14 +275,23 @@ def test_other_errors_of_the_system_pass_as_they_are(tmp_path):
 
 def test_a_file_in_the_place_of_the_store_is_a_sentence(tmp_path):
     (tmp_path / "store").write_text("")
-    with pytest.raises(UserError, match="a file, not a folder|a file stands where a folder is needed"):
+    with pytest.raises(UserError, match=r"a file, not a folder|a file stands where a folder is needed"):
         get(Store(tmp_path / "store"))
 
 
 # -- keys --
 
-JSON = st.recursive(st.one_of(st.none(), st.booleans(), st.integers(-9, 9), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=4)),
-                    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)), max_leaves=8)
+JSON = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-9, 9),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(max_size=4),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=3), inner, max_size=3)),
+    max_leaves=8,
+)
 
 
 @given(JSON)
@@ -275,15 +316,41 @@ def test_different_settings_have_different_keys(one, other):
 
 
 def test_the_key_changes_with_every_part_and_stays_what_it_was():
-    parts = {"kind": "graph", "component": "kg", "version": 1, "settings": {"threshold": 0.8}, "inputs": {"chunks": "abc"}}
+    parts = {
+        "kind": "graph",
+        "component": "kg",
+        "version": 1,
+        "settings": {"threshold": 0.8},
+        "inputs": {"chunks": "abc"},
+    }
     assert Spec(**parts) == SPEC
-    changes = [("kind", "vectors"), ("component", "kg2"), ("version", 2), ("settings", {"threshold": 0.9}), ("settings", {}),
-               ("settings", {"threshold": 0.8, "top_k": None}), ("inputs", {"chunks": "abd"}), ("inputs", {"chunk": "abc"}), ("inputs", {})]
+    changes = [
+        ("kind", "vectors"),
+        ("component", "kg2"),
+        ("version", 2),
+        ("settings", {"threshold": 0.9}),
+        ("settings", {}),
+        ("settings", {"threshold": 0.8, "top_k": None}),
+        ("inputs", {"chunks": "abd"}),
+        ("inputs", {"chunk": "abc"}),
+        ("inputs", {}),
+    ]
     keys = [Spec(**{**parts, name: value}).key for name, value in changes]
     assert len({SPEC.key, *keys}) == len(changes) + 1
     # written out: a change of how keys are made would throw every store away
     assert canonical({"b": [1, 0.5, None, True], "a": "Straße"}) == '{"a":"Straße","b":[1,0.5,null,true]}'
-    assert SPEC.key == digest({"component": "kg", "inputs": {"chunks": "abc"}, "kind": "graph", "settings": {"threshold": 0.8}, "version": 1})[:32]
+    assert (
+        SPEC.key
+        == digest(
+            {
+                "component": "kg",
+                "inputs": {"chunks": "abc"},
+                "kind": "graph",
+                "settings": {"threshold": 0.8},
+                "version": 1,
+            }
+        )[:32]
+    )
     assert SPEC.key == "80f73b29f10bc3e8b8bc35fc4c14b403"
 
 

@@ -52,5 +52,7 @@ def test_questions_and_no_texts_at_all_go_past_the_store(tmp_path):
 
 
 def test_the_vectors_are_keyed_by_the_texts_and_the_embedder(tmp_path):
-    keys = {stored(tmp_path, Counting(dim)).spec(texts).key for dim in (32, 64) for texts in (TEXTS, TEXTS[::-1], TEXTS[:5])}
+    keys = {
+        stored(tmp_path, Counting(dim)).spec(texts).key for dim in (32, 64) for texts in (TEXTS, TEXTS[::-1], TEXTS[:5])
+    }
     assert len(keys) == 6

@@ -38,8 +38,12 @@ def test_batch_one_by_one_and_permuted_are_the_same(small, same, seed, order):
 
 def test_by_hand(small):
     # relationship 0 was found in chunks 0 and 2, relationship 1 in chunk 2, relationship 2 in chunk 1; chunk 3 holds none
-    graph = small.graph_of(2, [(0, 1, "fact", 1.0), (1, 0, "fact", 1.0), (0, 0, "fact", 1.0)],
-                           edge_chunk=[(0, 0), (0, 2), (1, 2), (2, 1)], chunks=4)
+    graph = small.graph_of(
+        2,
+        [(0, 1, "fact", 1.0), (1, 0, "fact", 1.0), (0, 0, "fact", 1.0)],
+        edge_chunk=[(0, 0), (0, 2), (1, 2), (2, 1)],
+        chunks=4,
+    )
     found = aggregator(graph, Relationships.of_rows([([0, 1, 2], [0.5, 0.25, 0.5]), ([], [])]))
     assert small.pairs(found.row(0)) == [(2, 0.75), (0, 0.5), (1, 0.5)]
     assert found.row(1).ids.tolist() == []

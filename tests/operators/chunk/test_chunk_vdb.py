@@ -10,7 +10,7 @@ from graphrag_bench.index.vectors import ChunkVectors
 from graphrag_bench.pipeline.values import Chunks, Questions
 from operators.chunk.vdb import vdb
 
-WORDS = "Ada Brask Ulm mill river bridge stone tower burned built crossed".split()
+WORDS = ["Ada", "Brask", "Ulm", "mill", "river", "bridge", "stone", "tower", "burned", "built", "crossed"]
 
 
 def questions(texts, failed=None):

@@ -32,8 +32,10 @@ def scene(small, seed):
 def expected(small, graph, vectors, embedder, entities, top_k, weight, least):
     best = {}
     for entity in entities:
-        cosines = {n: round(float(np.dot(vectors.matrix[n].astype(float), embedder.vectors[entity].astype(float))), 6)
-                   for n in range(graph.n_nodes)}
+        cosines = {
+            n: round(float(np.dot(vectors.matrix[n].astype(float), embedder.vectors[entity].astype(float))), 6)
+            for n in range(graph.n_nodes)
+        }
         for node, cosine in small.ranked(cosines, top_k):
             if cosine >= least:
                 chunks = max(int(graph.node_chunk.toarray()[node].sum()), 1)
@@ -43,8 +45,12 @@ def expected(small, graph, vectors, embedder, entities, top_k, weight, least):
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 10**6), top_k=st.integers(1, 12), weight=st.sampled_from(["similarity", "specificity"]),
-       least=st.sampled_from([-1.0, 0.2]))
+@given(
+    seed=st.integers(0, 10**6),
+    top_k=st.integers(1, 12),
+    weight=st.sampled_from(["similarity", "specificity"]),
+    least=st.sampled_from([-1.0, 0.2]),
+)
 def test_equals_plain_loops(small, seed, top_k, weight, least):
     graph, vectors, embedder, asked = scene(small, seed)
     found = link(graph, questions(asked), vectors, weight=weight, top_k=top_k, min_similarity=least)

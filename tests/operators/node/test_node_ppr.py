@@ -64,7 +64,9 @@ def test_weights_count_unless_told_otherwise(small):
     seeds = Nodes.of_rows([([0], [1.0])])
     weighted = ppr(graph, seeds, damping=0.5).row(0)
     np.testing.assert_allclose(weighted.scores, [2 / 3, 1 / 4, 1 / 12], atol=1e-10)
-    np.testing.assert_allclose(ppr(graph, seeds, damping=0.5, weighted=False).row(0).scores, [2 / 3, 1 / 6, 1 / 6], atol=1e-10)
+    np.testing.assert_allclose(
+        ppr(graph, seeds, damping=0.5, weighted=False).row(0).scores, [2 / 3, 1 / 6, 1 / 6], atol=1e-10
+    )
 
 
 def test_isolated_single_duplicate_and_negative_seeds(small):

@@ -16,8 +16,11 @@ def test_equals_a_loop_over_the_facts(small, seed, top_k):
     found = aggregator(graph, Nodes.of_rows(rows), top_k=top_k)
     table = graph.relationships.to_pylist()
     for row, nodes in zip(found, map(small.naive, rows), strict=True):
-        scores = {number: nodes.get(edge["source"], 0.0) + nodes.get(edge["target"], 0.0)
-                  for number, edge in enumerate(table) if edge["kind"] == "fact"}
+        scores = {
+            number: nodes.get(edge["source"], 0.0) + nodes.get(edge["target"], 0.0)
+            for number, edge in enumerate(table)
+            if edge["kind"] == "fact"
+        }
         assert small.pairs(row) == small.ranked({n: s for n, s in scores.items() if s}, top_k)
 
 
@@ -34,8 +37,9 @@ def test_batch_one_by_one_and_permuted_are_the_same(small, same, seed, order):
 
 
 def test_by_hand(small):
-    graph = small.graph_of(4, [(0, 1, "fact", 9.0), (1, 0, "fact", 1.0), (1, 2, "synonym", 1.0), (2, 2, "fact", 1.0),
-                               (3, 1, "fact", 1.0)])
+    graph = small.graph_of(
+        4, [(0, 1, "fact", 9.0), (1, 0, "fact", 1.0), (1, 2, "synonym", 1.0), (2, 2, "fact", 1.0), (3, 1, "fact", 1.0)]
+    )
     found = aggregator(graph, Nodes.of_rows([([0, 2], [0.5, 0.25])])).row(0)
     # both directions tie at 0.5 and the loop on node 2 counts both its ends; a synonym is no fact; nothing reaches the last
     assert small.pairs(found) == [(0, 0.5), (1, 0.5), (3, 0.5)]
