@@ -81,6 +81,8 @@ class CellRun:
         """Show a call, and count it to the question (or chunk) it served."""
         tokens = entry.prompt_tokens + entry.completion_tokens
         self.session.progress.call(tokens, entry.cached)
+        if entry.stage == "extraction" and entry.subject not in self.by_subject:
+            self.session.progress.advance("extraction")  # a chunk counts from its first reply on
         row = self.by_subject.setdefault(entry.subject, {})
         counted, seconds = row.get(entry.stage, (0, 0.0))
         row[entry.stage] = (counted + tokens, seconds + entry.seconds)
