@@ -237,6 +237,8 @@ class Planner:
     ) -> dict[str, tuple[str, ...]]:
         wires: dict[str, tuple[str, ...]] = {}
         for port in component.ports:
+            if port.optional and port.name in values and values[port.name] is None:
+                continue  # the page leaves an optional input unwired
             if port.name in values:
                 wires[port.name] = self._named(component, port, values[port.name], (*path, port.name))
             elif port.annotation in LOANS:
@@ -252,12 +254,13 @@ class Planner:
                 if len(fitting) == 1:
                     wires[port.name] = (fitting[0],)
                     self._read.add(fitting[0])
-                elif not port.optional:
+                elif fitting or not port.optional:
                     said = (
                         f"{len(fitting)} values fit: {', '.join(fitting)}" if fitting else "no earlier step makes one"
                     )
                     fix = (
-                        f"Say which: {port.name}: {fitting[0]}, or join them: {port.name}: [{', '.join(fitting)}]."
+                        f"Say which: {port.name}: {fitting[0]}, or join them: {port.name}: [{', '.join(fitting)}]"
+                        + (f", or write {port.name}: null." if port.optional else ".")
                         if fitting
                         else f"Add a step that makes {port.annotation.__name__}."
                     )

@@ -1,5 +1,7 @@
 """Composed cells: whose word counts, what is refused and how it is said, and that every page and field is known."""
 
+import copy
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -243,29 +245,42 @@ def test_a_graph_without_an_extractor():
     )
 
 
+def changed(cell, **values):
+    """The cell with other values; ``a__b`` is the key a.b."""
+    config = copy.deepcopy(cell.config)
+    for name, value in values.items():
+        *parents, last = name.split("__")
+        node = config
+        for part in parents:
+            node = node[part]
+        node[last] = value
+    return dataclasses.replace(cell, config=config)
+
+
 def test_what_can_change_an_answer_is_keyed_and_nothing_else():
-    keyed = one("method=bm25", "llm=scripted").keyed()
-    inert = one(
-        "method=bm25",
-        "llm=scripted",
-        "output=elsewhere",
-        "batch_size=1",
-        "execution.concurrency=1",
-        "logging.display=none",
-        "llm.delay_s=2.0",
-    ).keyed()
-    assert inert == keyed
-    for change in (
-        "seed=1",
-        "limit=3",
-        "until=retrieval",
-        "retrieval_depth=5",
-        "method.top_k=2",
-        "index.k1=1.2",
-        "llm.seed=3",
-        "evaluation.bootstrap=10",
-    ):
-        assert one("method=bm25", "llm=scripted", change).keyed() != keyed, change
+    cell = one("method=bm25", "llm=scripted", "llm.delay_s=0.0")
+    for name, value in {
+        "output": "elsewhere",
+        "batch_size": 1,
+        "execution__concurrency": 1,
+        "execution__redo": True,
+        "logging__display": "none",
+        "llm__delay_s": 2.0,
+    }.items():
+        assert changed(cell, **{name: value}).keyed() == cell.keyed(), name
+    for name, value in {
+        "seed": 1,
+        "limit": 3,
+        "until": "retrieval",
+        "retrieval_depth": 5,
+        "method__top_k": 2,
+        "index__k1": 1.2,
+        "llm__seed": 3,
+        "evaluation__bootstrap": 10,
+        "chunking__size": 300,
+        "graph__builder": "kg",
+    }.items():
+        assert changed(cell, **{name: value}).keyed() != cell.keyed(), name
 
 
 def test_how_far_a_run_goes():
