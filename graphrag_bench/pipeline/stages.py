@@ -191,8 +191,11 @@ class Stages:
             arguments = _lent(component, {**lend, Embedder: embedder})
             graph = await asyncio.to_thread(component.call, **arguments, **settings)
             graph.save(folder)
-            embedding = sum(made.facts["cpu_seconds"] for made in embedder.artifacts.values() if made.built)
-            return {**graph.statistics(), "embedding_cpu_seconds": embedding}
+            for made in embedder.artifacts.values():
+                self.artifacts["node vectors"] = made
+            within = [made.facts for made in embedder.artifacts.values() if made.built]
+            embedding = {f"embedding_{unit}": sum(facts[unit] for facts in within) for unit in ("seconds", "cpu_seconds")}
+            return {**graph.statistics(), **embedding}
 
         return Graph.open((await self._get("graph", self.graph_spec(), build)).path)
 
@@ -214,7 +217,7 @@ class Stages:
         embedder = self.stored_embedder(name)
         matrix = await asyncio.to_thread(embedder.embed, texts, "passage")
         for artifact in embedder.artifacts.values():
-            self.artifacts[name] = artifact
+            self.artifacts.setdefault(name, artifact)
         return matrix
 
     async def lexical(self) -> LexicalIndex:
@@ -233,13 +236,13 @@ class Stages:
     def _note(self, name: str, spec: Spec) -> None:
         artifact = self.store.find(spec)
         if artifact is not None:
-            self.artifacts[name] = artifact
+            self.artifacts.setdefault(name, artifact)
 
     async def _get(self, name: str, spec: Spec, build: Callable[[Path], Any]) -> Artifact:
         artifact = await self.store.get(spec, build)
-        if name not in self.artifacts:
+        if name not in self.artifacts:  # asked for again, it is there, and all the same this cell may have built it
             self.progress.finish(name, "built" if artifact.built else "in the store")
-        self.artifacts[name] = artifact
+            self.artifacts[name] = artifact
         return artifact
 
 
