@@ -137,11 +137,12 @@ def plan(overrides: Sequence[str], *, multirun: bool) -> str:
     for heading in ("cell", "stage", "calls", "prompt tokens", "reply tokens", "MB", "money", ""):
         table.add_column(heading, justify="left" if heading in ("cell", "stage", "") else "right")
     sums = Estimate("to pay")
-    money, seen = 0.0, set[str]()
+    money, seen, priced = 0.0, set[str](), False
     for cell in checked:
         run = CellRun(session, cell)
         needs(run)
         prices = price_of(session.backend(cell.config).identity) if run.uses_model() else None
+        priced = priced or prices is not None
         done = run.finished() is not None
         for item in _estimates(run):
             item.there = item.there or done
@@ -175,7 +176,7 @@ def plan(overrides: Sequence[str], *, multirun: bool) -> str:
         f"{sums.prompt_tokens:,}",
         f"{sums.reply_tokens:,}",
         f"{sums.megabytes:.1f}",
-        f"{money:.2f}",
+        f"{money:.2f}" if priced else "–",
         "finished replies are not paid again",
     )
     console = Console(width=shutil.get_terminal_size((120, 40)).columns, record=True, file=io.StringIO())

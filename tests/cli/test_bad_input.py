@@ -439,7 +439,7 @@ def test_a_disk_that_fills_up_at_any_stage_stops_with_a_message_and_goes_on_when
         pytest.skip("this account may not mount a file system")
     try:
         said = set()
-        for size in (16, 64, 140, 200):  # KiB, growing: each stops further on
+        for size in (16, 140):  # KiB, growing: each stops further on
             subprocess.run(["mount", "-o", f"remount,size={size}k", str(disk)], check=True)
             bad = started(None, "method=vanilla", root=disk)
             assert bad.returncode == 2, (size, bad.returncode, bad.stderr)  # -7 would be SIGBUS, from a mapped file
