@@ -70,6 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         sys.stderr.write(f"graphrag-bench: {error}\n")
         return 2
+    except ImportError as error:
+        if (error.name or "").split(".")[0] in ("graphrag_bench", "operators", "methods"):
+            raise  # ours: a defect, not an installation
+        sys.stderr.write(f"graphrag-bench: A library cannot be loaded: {error}. Re-install graphrag-bench and its extras.\n")
+        return 2
     except KeyboardInterrupt:
         sys.stderr.write("\nStopped. What was finished is kept; run the same command again to resume.\n")
         return 130

@@ -139,6 +139,7 @@ class Sources:
 
     def __init__(self, choices: dict[str, str], overrides: dict[str, str]) -> None:
         self._choices = choices
+        self._files: dict[str, list[Path]] = {}  # group -> its page and those it builds on
         self._overrides = overrides  # dotted key -> where the override stands, and its text
 
     def locate(self, *path: str) -> str:
@@ -154,7 +155,9 @@ class Sources:
     def _in_pages(self, path: Sequence[str]) -> str:
         group, rest = path[0], tuple(path[1:])
         if group in self._choices:
-            for file in lineage(group, self._choices[group]):
+            if group not in self._files:
+                self._files[group] = lineage(group, self._choices[group])
+            for file in self._files[group]:
                 if not rest:
                     return f"{shown(file)}:1"
                 if rest in lines(file):

@@ -52,7 +52,7 @@ class World:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI") and name not in _PROXIES}
         out, err = io.StringIO(), io.StringIO()
         with (
-            mock.patch.dict(os.environ, {**kept, "GRAPHRAG_BENCH_STORE": store or str(self.store)}, clear=True),
+            mock.patch.dict(os.environ, {**kept, "GRAPHRAG_BENCH_STORE": store or str(self.store), "COLUMNS": "160"}, clear=True),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
         ):

@@ -206,7 +206,8 @@ BAD: dict[str, dict[str, Any]] = {
                               "place": "{root}/gone/run.json is damaged", "fix": "Run the cell again"},
     "list of no kind": {"args": ("metrik",), "verb": "list", "place": "'metrik'", "fix": "Did you mean metric?"},
     "score of nothing": {"args": ("{root}/no.jsonl",), "verb": "score", "place": "{root}/no.jsonl", "fix": "Check the path"},
-    "score of an empty file": {"args": ("{root}/s",), "verb": "score", "files": {"s": ""}, "place": "{root}/s:1", "fix": "Give it"},
+    "score of an empty file": {"args": ("{root}/s",), "verb": "score", "files": {"s": ""}, "place": "{root}/s:1",
+                               "fix": "Give it one JSON object a line"},
     "score without prediction": {"args": ("{root}/s",), "verb": "score", "files": {"s": '{"id": "a", "answers": []}\n'},
                                  "place": "{root}/s:1", "fix": "The line has"},
     "score of a repeated id": {"args": ("{root}/s",), "verb": "score", "place": "{root}/s:2", "fix": "Keep one line",
@@ -423,7 +424,7 @@ def started(world: Any, *arguments: str, limit: int | None = None, root: Path | 
     )
 
 
-@pytest.mark.parametrize("limit", [2_000, 9_000, 60_000])
+@pytest.mark.parametrize("limit", [2_000, 60_000])
 def test_files_that_may_not_grow_are_said(tmp_path, limit):
     bad = started(None, "method=hipporag", limit=limit, root=tmp_path)
     assert bad.returncode == 2, bad.stderr
@@ -439,10 +440,10 @@ def test_a_disk_that_fills_up_at_any_stage_stops_with_a_message_and_goes_on_when
         pytest.skip("this account may not mount a file system")
     try:
         said = set()
-        for size in (16, 140):  # KiB, growing: each stops further on
+        for size in (24, 140):  # KiB, growing: each stops further on
             subprocess.run(["mount", "-o", f"remount,size={size}k", str(disk)], check=True)
             bad = started(None, "method=vanilla", root=disk)
-            assert bad.returncode == 2, (size, bad.returncode, bad.stderr)  # -7 would be SIGBUS, from a mapped file
+            assert bad.returncode == 2, (size, bad.returncode, bad.stderr)  # -7 would be SIGBUS, from a mapped vector
             assert bad.stderr.count("graphrag-bench: ") == 1
             said.add(bad.stderr)
         assert len(said) > 1
