@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 from graphrag_bench.cells import cells
 from graphrag_bench.display import display
 from graphrag_bench.errors import UserError
-from graphrag_bench.experiment import run_cells, write_table
+from graphrag_bench.experiment import raise_stopped, run_cells, write_table
 from graphrag_bench.llm.base import ChatBackend
 from graphrag_bench.report.table import Table
 from graphrag_bench.session import Session
+from graphrag_bench.store.faults import user_path
 
 T = TypeVar("T")
 
@@ -73,7 +74,10 @@ def compare(
             if backend is not None:
                 for cell in checked:
                     session.use_backend(cell.config, backend)
-            return write_table(asyncio.run(run_cells(checked, session)), Path(output).expanduser())
+            results, stopped = asyncio.run(run_cells(checked, session))
+            table = write_table(results, user_path(output))
+            raise_stopped(stopped, len(checked))
+            return table
 
     return _apart(work)
 

@@ -14,6 +14,7 @@ from graphrag_bench.pipeline.loans import GRAPH_LOANS
 from graphrag_bench.pipeline.plan import Plan, Planner
 from graphrag_bench.registry import REGISTRY
 from graphrag_bench.store.artifacts import digest
+from graphrag_bench.store.faults import user_path
 
 _LONGEST = 120  # letters of a folder's name
 
@@ -32,7 +33,7 @@ class Cell:
 
     def folder(self, dataset: str) -> Path:
         """Return OUTPUT/<method>/<dataset>[/<swept settings>]."""
-        path = Path(self.config["output"]).expanduser() / _safe(self.method) / _safe(dataset)
+        path = user_path(self.config["output"]) / _safe(self.method) / _safe(dataset)
         rest = ",".join(f"{key}={value}" for key, value in self.axes.items())
         return path / _safe(rest) if rest else path
 

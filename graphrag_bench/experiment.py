@@ -3,19 +3,22 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from graphrag_bench.cellrun import CellRun
 from graphrag_bench.cells import Cell, cells
 from graphrag_bench.display import display
+from graphrag_bench.errors import BudgetExceeded, Faults, UserError
 from graphrag_bench.report.cell import CellResult
 from graphrag_bench.report.table import Table
 from graphrag_bench.session import Session
+from graphrag_bench.store.faults import user_path
 from graphrag_bench.store.files import write_json, write_text
 
 Out = Callable[[str], None]
+Ran = tuple[list[CellResult], dict[str, UserError]]
 RETRIEVAL_COLUMNS = (
     "recall@2",
     "recall@5",
@@ -47,22 +50,37 @@ def run_to_end(
     with display(checked[0].config["logging"]["display"]) as progress:
         for notice in notices:
             progress.say(notice)
-        results = asyncio.run(_interruptible(run_cells(checked, Session(store, progress))))
-    folder = Path(checked[0].config["output"]).expanduser()
+        results, stopped = asyncio.run(_interruptible(run_cells(checked, Session(store, progress))))
+    folder = user_path(checked[0].config["output"])
     table = write_table(results, folder)
     out(str(table))
     if calls := progress.totals():
         out(calls)
     out(f"Results: {folder}  (table.md; a folder a cell with answers.jsonl, metrics.json, run.json)")
+    raise_stopped(stopped, len(checked))
     return results
 
 
-async def run_cells(checked: Sequence[Cell], session: Session) -> list[CellResult]:
-    """Probe every plan, then run the cells in order; a cell whose result lies finished in its folder is read back."""
+def raise_stopped(stopped: Mapping[str, UserError], of: int) -> None:
+    """Raise what stopped cells of a sweep, each reason once; do nothing where none did."""
+    if stopped:
+        count = len(stopped)
+        raise Faults(f"{count} of {of} cells stopped; the others are finished and kept.", stopped.values())
+
+
+async def run_cells(checked: Sequence[Cell], session: Session) -> Ran:
+    """Probe every plan, then run the cells in order; a cell whose result lies finished in its folder is read back.
+
+    Where a cell of several cannot go on, the others are run nevertheless; only the end of the budget stops them all.
+
+    Returns:
+        the results in order, a stopped cell's without scores, and the reasons of the stopped ones by their names.
+    """
     from graphrag_bench.preflight import needs, probe_cells
 
     await probe_cells(checked)
-    results = []
+    results: list[CellResult] = []
+    stopped: dict[str, UserError] = {}
     async with session:
         runs = [CellRun(session, cell) for cell in checked]  # every dataset is read before anything is spent
         for run in runs:
@@ -75,15 +93,33 @@ async def run_cells(checked: Sequence[Cell], session: Session) -> list[CellResul
             done = run.finished()
             if done is not None:
                 session.progress.finish("finished before", str(run.folder))
-            results.append(done or await run.run())
-    return results
+            try:
+                results.append(done or await run.run())
+            except BudgetExceeded:
+                raise
+            except UserError as error:
+                if len(runs) == 1:
+                    raise
+                stopped[name] = UserError(f"{name}: {error.problem}", error.fix)
+                results.append(
+                    CellResult(
+                        run.config["method"]["name"],
+                        run.dataset.name,
+                        run.cell.axes,
+                        status="stopped",
+                        notes=(str(error),),
+                    )
+                )
+    return results, stopped
 
 
-async def _interruptible(work: Coroutine[Any, Any, list[CellResult]]) -> list[CellResult]:
+async def _interruptible(work: Coroutine[Any, Any, Ran]) -> Ran:
     """Turn SIGTERM into a clean cancellation, as Ctrl-C already is."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
-    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):  # not the main thread, or not this platform
+    with contextlib.suppress(
+        NotImplementedError, RuntimeError, ValueError
+    ):  # not the main thread, or not this platform
         loop.add_signal_handler(signal.SIGTERM, task.cancel)
     try:
         return await task

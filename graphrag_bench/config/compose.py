@@ -6,7 +6,7 @@ from typing import Any
 
 from graphrag_bench.config import sources
 from graphrag_bench.config.overrides import Cell, Override
-from graphrag_bench.config.schema import GROUPS, PLAIN_GROUPS, RUN, SELECTORS, settings_faults
+from graphrag_bench.config.schema import GROUPS, PLAIN_GROUPS, RUN, SELECTORS, settings_faults, value_fault
 from graphrag_bench.config.sources import Sources
 from graphrag_bench.errors import UserError
 from graphrag_bench.registry import REGISTRY, REQUIRED, Setting, nearest
@@ -245,6 +245,7 @@ def _fill(config: dict[str, Any]) -> None:
 def _faults(config: Mapping[str, Any], where: Sources) -> list[UserError]:
     own = {key: value for key, value in config.items() if key not in GROUPS}
     faults = settings_faults(own, RUN, where.locate, (), "a run")
+    wrong = {name: own[name] for name in RUN if name in own and value_fault(own[name], RUN[name], "", "")}
     for group in (*SELECTORS, *PLAIN_GROUPS):
         values = config.get(group) or {}
         try:
@@ -255,5 +256,7 @@ def _faults(config: Mapping[str, Any], where: Sources) -> list[UserError]:
                 selector = "extractor"
             faults.append(UserError(f"{where.locate(group, selector)}: {error.problem}", error.fix))
             continue
-        faults.extend(settings_faults(values, settings, where.locate, (group,), owner))
+        # a page that takes a run's field over (seed: ${seed}) does not repeat its fault
+        fresh = {name: value for name, value in values.items() if name not in wrong or wrong[name] != value}
+        faults.extend(settings_faults(fresh, settings, where.locate, (group,), owner))
     return faults

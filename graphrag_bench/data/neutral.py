@@ -13,6 +13,7 @@ from graphrag_bench.data.build import EntityRow, GoldRow
 from graphrag_bench.data.reading import FaultList, Located, Row, read_lines, read_records
 from graphrag_bench.data.types import Document, GivenTriples, Gold, Question
 from graphrag_bench.errors import UserError
+from graphrag_bench.store.faults import user_path
 
 
 @dataclass
@@ -34,7 +35,7 @@ def existing_folder(path: str) -> Path:
     Raises:
         UserError: There is no such folder.
     """
-    folder = Path(path).expanduser()
+    folder = user_path(path)
     if not folder.exists():
         raise UserError(f"The folder {folder} does not exist.", "Check the dataset's `path`.")
     if not folder.is_dir():

@@ -29,6 +29,14 @@ _SAID = {
 }
 
 
+def user_path(text: str | Path) -> Path:
+    """Return a path as typed, with ``~`` for the home folder; raise UserError where that names nobody."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise UserError(f"{text} begins with the home folder of nobody known here.", "Write the folder's path.") from error
+
+
 @contextmanager
 def disk_faults(what: str, path: Path) -> Iterator[None]:
     """Raise UserError for the disk's faults while doing ``what`` at ``path``; let other errors through."""
