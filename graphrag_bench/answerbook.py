@@ -81,18 +81,22 @@ class AnswerBook:
         cut = sum(shown.cut > 0 for shown in self._shown.values())
         return [f"{cut} of {len(order)} contexts were cut to fit the model's window."] if cut else []
 
-    def score(self, order: Sequence[str], settings: Mapping[str, Any], seed: int, *, answered: bool) -> Scores:
+    def score(
+        self, order: Sequence[str], settings: Mapping[str, Any], seed: int, *, depth: int, answered: bool
+    ) -> Scores:
         """Score the answers, or the retrieval alone when nothing was answered; write the scores.
 
         Args:
             order: the questions' ids, in order.
             settings: the ``evaluation`` group.
             seed: of the bootstrap.
+            depth: how deep rankings were kept; metrics that look deeper are left out.
             answered: whether there are answers to score.
         """
         names = expand(settings["metrics"], settings["ks"])
         if not answered:
             names = [name for name in names if metric(name).needs == ("passages",)]
+        names = [name for name in names if depth_of(name) <= depth]  # a ranking cut at 10 has no recall@20
         records = [self._record(self._rows[identity]) for identity in order]
         scores = score(
             records,
@@ -121,3 +125,9 @@ class AnswerBook:
             context_text=shown.text if shown is not None and row["retrieved"] is not None else None,
             gold_texts=tuple(self._texts.get(passage, "") for passage in gold) if shown is not None else None,
         )
+
+
+def depth_of(name: str) -> int:
+    """Return how many passages a metric looks at: 5 for recall@5, 0 where its name does not say."""
+    _, _, k = name.partition("@")
+    return int(k) if k.isdigit() else 0

@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ from graphrag_bench.display import display
 from graphrag_bench.errors import UserError
 from graphrag_bench.experiment import raise_stopped, run_cells, write_table
 from graphrag_bench.llm.base import ChatBackend
+from graphrag_bench.report.cell import CellResult
 from graphrag_bench.report.table import Table
 from graphrag_bench.session import Session
 from graphrag_bench.store.faults import user_path
@@ -54,6 +56,10 @@ def compare(
     if isinstance(methods, str) or not methods:
         raise UserError("compare wants a list of methods.", 'Write compare(["vanilla", "hipporag"], …).')
     backend = None if isinstance(llm, str) else llm
+    if backend is not None and not isinstance(backend, ChatBackend):
+        raise UserError(f"llm is the name of a model page or a backend object, and found {llm!r}.", 'Write llm="llamacpp".')
+    if show not in ("auto", "live", "plain", "none"):
+        raise UserError(f"show is auto, live, plain or none, and found {show!r}.", 'Write show="auto".')
     settings = [
         f"method={','.join(methods)}",
         *_dataset(dataset),
@@ -66,20 +72,20 @@ def compare(
     ]
     checked, notices = cells(settings, multirun=True)
 
-    def work() -> Table:
-        with display(show) as progress:
-            session = Session(progress=progress)
-            for notice in notices:
-                progress.say(notice)
-            if backend is not None:
-                for cell in checked:
-                    session.use_backend(cell.config, backend)
-            results, stopped = asyncio.run(run_cells(checked, session))
-            table = write_table(results, user_path(output))
-            raise_stopped(stopped, len(checked))
-            return table
+    async def work() -> tuple[list[CellResult], dict[str, UserError]]:
+        session = Session(progress=progress)
+        if backend is not None:
+            for cell in checked:
+                session.use_backend(cell.config, backend)
+        return await run_cells(checked, session)
 
-    return _apart(work)
+    with display(show) as progress:
+        for notice in notices:
+            progress.say(notice)
+        results, stopped = _apart(work())
+    table = write_table(results, user_path(output))
+    raise_stopped(stopped, len(checked))
+    return table
 
 
 def _dataset(dataset: str | Path) -> list[str]:
@@ -98,24 +104,34 @@ def _quoted(path: str | Path) -> str:
     return f'"{text}"'
 
 
-def _apart(work: Callable[[], T]) -> T:
-    """Do the work here, or in a thread of its own where this thread's event loop is running."""
+def _apart(work: Coroutine[Any, Any, T]) -> T:
+    """Run the work here, or in a thread of its own where this thread's event loop is running.
+
+    An interrupt stops the work, wherever it runs, before it is handed on.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return work()
-    box: dict[str, Any] = {}
+        return asyncio.run(work)
+    result: Future[T] = Future()
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
 
-    def guarded() -> None:
+    def run() -> None:
         try:
-            box["result"] = work()
+            result.set_result(loop.run_until_complete(task))
         except BaseException as error:  # noqa: BLE001 - handed on to the caller's thread, whatever it is
-            box["error"] = error
+            result.set_exception(error)
+        finally:
+            loop.close()
 
-    thread = threading.Thread(target=guarded, name="graphrag_bench.compare")
+    thread = threading.Thread(target=run, name="graphrag_bench.compare")
     thread.start()
-    thread.join()
-    if "error" in box:
-        raise box["error"]
-    result: T = box["result"]
-    return result
+    try:
+        while thread.is_alive():
+            thread.join(0.2)  # a join without end would not let the interrupt through
+    except BaseException:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise
+    return result.result()

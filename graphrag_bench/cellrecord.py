@@ -1,15 +1,17 @@
 """What a finished cell records of itself: its fingerprint, its costs, its manifest, its row in the table."""
 
+import hashlib
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphrag_bench import __version__
 from graphrag_bench.evaluation.score import Scores
-from graphrag_bench.index.vectors import ChunkVectors, NodeVectors
+from graphrag_bench.registry import REGISTRY
 from graphrag_bench.report.cell import CellResult
 from graphrag_bench.store.artifacts import digest
 
@@ -22,8 +24,11 @@ def fingerprint(run: "CellRun") -> str:
     parts: dict[str, Any] = {"config": run.cell.keyed(), "dataset": run.dataset.sha256, "version": __version__}
     parts["prompts"] = [c.extra["prompts"] for c in run.components if "prompts" in c.extra]
     parts["components"] = [[c.kind, c.name, c.version] for c in run.components]
+    parts["metrics"] = [[c.name, c.version] for c in REGISTRY.all("metric")]
     if run.uses_model():
         parts["model"] = dict(run.session.backend(run.config).identity)
+    if run.embeds():
+        parts["embedder"] = dict(run.session.embedder(run.config).identity)
     return digest(parts)
 
 
@@ -58,8 +63,30 @@ def result_of(run: "CellRun", scores: Scores | None) -> CellResult:
         answered=scores.answered if scores else len(run.asked),
         failed=dict(scores.failed) if scores else {},
         status="every question failed" if scores and scores.asked and not scores.answered else "done",
-        notes=tuple(dict.fromkeys(run.notes)),
+        notes=tuple(dict.fromkeys([*run.notes, *_remarks(run, scores)])),
     )
+
+
+def _remarks(run: "CellRun", scores: Scores | None) -> Iterator[str]:
+    """Yield what the reader of the table should know of failures and times."""
+    extraction = run.stages.artifacts.get("extraction")
+    if extraction is not None and (failed := extraction.facts["failed"]):
+        count, of = sum(failed.values()), extraction.facts["chunks"]
+        kinds = ", ".join(f"{number} {kind}" for kind, number in failed.items())
+        yield f"Extraction failed in {count} of {of} chunks ({kinds}); execution.retry_failed=true asks them again."
+    if scores is not None and scores.failed:
+        yield "Failed questions count as wrong; execution.retry_failed=true asks them again."
+    if scores is not None and run.cell.plan.steps and (size := min(run.config["batch_size"], len(run.asked))) > 1:
+        yield f"Retrieval's seconds are amortised over batches of {size}; batch_size=1 gives the latency of one question."
+
+
+def checksum(path: Path) -> str:
+    """Return a file's SHA-256, or an empty text where there is none."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
 
 
 def costs(run: "CellRun") -> dict[str, Any]:
@@ -88,9 +115,10 @@ def question_costs(run: "CellRun") -> Iterator[dict[str, Any]]:
 def manifest(run: "CellRun", result: CellResult) -> dict[str, Any]:
     """Return what a reader needs to believe the numbers, and to make them again."""
     graph = run.stages.artifacts.get("graph")
-    embeds = bool({NodeVectors, ChunkVectors} & run.cell.plan.loans)
+    names = ("answers.jsonl", "contexts.jsonl", "metrics.json", "per_question.jsonl")
     return {
         "status": result.status,
+        "files": {name: checksum(run.folder / name) for name in names if (run.folder / name).exists()},
         "fingerprint": fingerprint(run),
         "graphrag_bench": __version__,
         "method": run.cell.method,
@@ -98,7 +126,7 @@ def manifest(run: "CellRun", result: CellResult) -> dict[str, Any]:
         "chain": run.cell.plan.line(),
         "dataset": {"sha256": run.dataset.sha256, "card": asdict(run.dataset.card)},
         "model": dict(run.session.backend(run.config).identity) if run.uses_model() else None,
-        "embedder": dict(run.session.embedder(run.config).identity) if embeds else None,
+        "embedder": dict(run.session.embedder(run.config).identity) if run.embeds() else None,
         "prompts": {f"{c.kind} {c.name}": c.extra["prompts"] for c in run.components if "prompts" in c.extra},
         "components": {f"{c.kind} {c.name}": c.version for c in run.components},
         "graph": graph.facts if graph else None,

@@ -18,9 +18,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphrag_bench.answerbook import AnswerBook
-from graphrag_bench.cellrecord import costs, fingerprint, manifest, question_costs, result_of
+from graphrag_bench.cellrecord import checksum, costs, fingerprint, manifest, question_costs, result_of
 from graphrag_bench.cells import Cell, reaches
 from graphrag_bench.chunking.types import ChunkTable
+from graphrag_bench.config.schema import SELECTORS
 from graphrag_bench.data.types import Dataset
 from graphrag_bench.embedding.base import Embedder
 from graphrag_bench.errors import UserError
@@ -36,7 +37,7 @@ from graphrag_bench.pipeline.execute import convert, query_texts, retrieve
 from graphrag_bench.pipeline.given import GivenEntities
 from graphrag_bench.pipeline.stages import Stages
 from graphrag_bench.pipeline.values import Questions
-from graphrag_bench.registry import Component
+from graphrag_bench.registry import REGISTRY, Component
 from graphrag_bench.report.cell import CellResult
 from graphrag_bench.session import Session
 from graphrag_bench.store.faults import disk_faults
@@ -95,7 +96,16 @@ class CellRun:
     def components(self) -> list[Component]:
         """Every component this cell uses."""
         builder = self.stages.builder()
-        return [*self.cell.plan.components, *([builder, self.stages.extractor()] if builder else [])]
+        found = [*self.cell.plan.components, *([builder, self.stages.extractor()] if builder else [])]
+        groups = ("dataset", "chunking", *(["embedder"] if self.embeds() else []))
+        chosen = [(SELECTORS[group][1], self.config[group][SELECTORS[group][0]]) for group in groups]
+        return [*found, *(REGISTRY.get(kind, name) for kind, name in chosen)]
+
+    def embeds(self) -> bool:
+        """Say whether anything in this cell is embedded."""
+        builder = self.stages.builder()
+        in_graph = builder is not None and any(port.annotation is Embedder for port in builder.ports)
+        return in_graph or bool({NodeVectors, ChunkVectors, Embedder} & self.cell.plan.loans)
 
     def uses_model(self) -> bool:
         """Say whether any part of this cell, as far as it goes, asks the chat model."""
@@ -114,7 +124,8 @@ class CellRun:
             return None
         if record.get("fingerprint") != fingerprint(self):
             return None
-        if reaches(self.config, "retrieval") and not (self.folder / "answers.jsonl").exists():
+        if any(checksum(self.folder / name) != known for name, known in record.get("files", {}).items()):
+            self.session.progress.say(f"a file of the finished run in {self.folder} is missing or changed; it is run again")
             return None
         return CellResult(**record["result"] | {"notes": tuple(record["result"]["notes"])})
 
@@ -127,15 +138,26 @@ class CellRun:
             return {"fingerprint": "unreadable"}
         return record if isinstance(record, dict) else {}
 
+    async def result(self) -> CellResult:
+        """Return the finished result that lies in the folder, or run the cell; one process at a time works in a folder."""
+        async with self.session.store.alone(f"cell {self.folder.resolve()}", str(self.folder)):
+            done = self.finished()
+            if done is None:
+                return await self.run()
+        self.session.progress.finish("finished before", str(self.folder))
+        return done
+
     async def run(self) -> CellResult:
         """Run the cell; return what the table shows of it."""
         self._set_aside_other()
         with disk_faults("make the run's folder", self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except FileNotFoundError as error:
+                raise UserError(f"The folder {self.folder} cannot be made there.", "Choose another output=DIR.") from error
         write_text(self.folder / "config.yaml", _yaml(self.config))
         if self.uses_model():
-            with disk_faults("write the ledger", self.folder):
-                (self.folder / "ledger.jsonl").unlink(missing_ok=True)
+            self._keep_ledger()
             self.ledger = self.session.ledger(self.config, self.folder / "ledger.jsonl")
         try:
             lend = await self._prepare()
@@ -148,6 +170,13 @@ class CellRun:
             write_lines(self.folder / "costs.jsonl", question_costs(self))
         write_json(self.folder / "run.json", manifest(self, result))
         return result
+
+    def _keep_ledger(self) -> None:
+        """Keep what a killed run booked, beside this one's: ledger.1.jsonl, ledger.2.jsonl, …"""
+        path = self.folder / "ledger.jsonl"
+        with disk_faults("keep the earlier ledger", self.folder):
+            if path.exists():
+                path.replace(self.folder / f"ledger.{len(list(self.folder.glob('ledger.*.jsonl'))) + 1}.jsonl")
 
     def _set_aside_other(self) -> None:
         """Keep what an earlier run left in this folder, under previous/: one with other settings, or one done again."""
@@ -220,7 +249,11 @@ class CellRun:
             self.notes.append(f"{self._empty} of {len(order)} questions retrieved nothing.")
         if answers and not reaches(self.config, "score"):
             return None
-        return book.score(order, self.config["evaluation"], self.config["seed"], answered=answers)
+        depth, values = self.config["retrieval_depth"], self.config["evaluation"]
+        if deeper := [k for k in values["ks"] if k > depth]:
+            listed = ", ".join(map(str, deeper))
+            self.notes.append(f"Rankings are kept to depth {depth} (retrieval_depth): nothing is said at {listed}.")
+        return book.score(order, values, self.config["seed"], depth=depth, answered=answers)
 
     async def _batch(
         self, questions: Questions, lend: Mapping[type, Any], chunks: ChunkTable, book: AnswerBook, *, answers: bool
@@ -241,7 +274,7 @@ class CellRun:
         if not answers:
             for row in rows:
                 reason = questions.failed.get(row, "")
-                answer = Answer(questions.ids[row], "failed" if reason else "ok", None, reason)
+                answer = Answer(questions.ids[row], "failed" if reason else "retrieved", None, reason)
                 book.keep(answer, None, documents[answer.question])
             return
 

@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"graphrag-bench: {error}\n")
         return 2
     except ImportError as error:
-        if (error.name or "").split(".")[0] in ("graphrag_bench", "operators", "methods"):
+        if (error.name or "").split(".")[0] in ("graphrag_bench", "operators"):
             raise  # ours: a defect, not an installation
         sys.stderr.write(f"graphrag-bench: A library cannot be loaded: {error}. Re-install graphrag-bench and its extras.\n")
         return 2

@@ -90,11 +90,8 @@ async def run_cells(checked: Sequence[Cell], session: Session) -> Ran:
                 [run.config["method"]["name"], run.dataset.name, *(f"{k}={v}" for k, v in run.cell.axes.items())]
             )
             session.progress.cell(name, number, len(runs))
-            done = run.finished()
-            if done is not None:
-                session.progress.finish("finished before", str(run.folder))
             try:
-                results.append(done or await run.run())
+                results.append(await run.result())
             except BudgetExceeded:
                 raise
             except UserError as error:

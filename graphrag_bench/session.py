@@ -129,5 +129,8 @@ def price_of(identity: Mapping[str, Any]) -> Prices | None:
     """Return the prices of a model from conf/prices.yaml, or None where it has none; a local runtime costs nothing."""
     from graphrag_bench.config import sources
 
-    table = sources.read_page(sources.roots()[0] / "prices.yaml").get("models", {})
+    table: dict[str, Any] = {}
+    for root in sources.roots():  # a package's prices stand above the project's
+        if (root / "prices.yaml").is_file():
+            table |= sources.read_page(root / "prices.yaml").get("models") or {}
     return Prices.of(identity["model"], table) if identity.get("model") in table else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_bench.config import sources
-from graphrag_bench.config.schema import GROUPS
+from graphrag_bench.config.schema import GROUPS, holds_secret
 from graphrag_bench.errors import UserError
 
 
@@ -23,7 +23,7 @@ class Override:
     @property
     def place(self) -> str:
         """Where it stands, for the start of a sentence."""
-        return f"{self.origin}, {self.text}"
+        return f"{self.origin}, {self.key}=…" if holds_secret(self.key, self.value) else f"{self.origin}, {self.text}"
 
     @property
     def is_group(self) -> bool:

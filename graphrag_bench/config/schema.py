@@ -1,5 +1,7 @@
 """What a run may set: the run's own fields, and checks of any mapping of settings against the types a component declares."""
 
+import math
+import re
 import typing
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -20,6 +22,13 @@ SELECTORS = {
     "llm": ("backend", "chat_model"),
 }
 STAGES = ("graph", "index", "retrieval", "answer", "score")
+
+
+_RANGES: dict[str, tuple[float, float]] = {
+    "synonym_threshold": (-1, 1), "min_similarity": (-1, 1), "synonym_top_k": (1, math.inf), "k1": (0, math.inf),
+    "b": (0, 1), "window": (64, math.inf), "min_parse_rate": (0, 1), "min_entities": (0, math.inf),
+    "temperature": (0, math.inf), "budget_money": (0, math.inf),
+}
 
 
 def _fields(**fields: tuple[Any, Any, bool]) -> dict[str, Setting]:
@@ -85,6 +94,16 @@ def _adapter(annotation: Any) -> Any:
     return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
 
 
+def holds_secret(key: str, value: Any) -> bool:
+    """Say whether a setting seems to hold a key or password, which must not reach a file or a message."""
+    name = key.rsplit(".", 1)[-1].casefold()
+    if name == "api_key_env":
+        return isinstance(value, str) and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", value)
+    if name.endswith("url"):
+        return isinstance(value, str) and "@" in value.partition("://")[2].partition("/")[0]
+    return name.endswith(("api_key", "apikey", "token", "secret", "password"))
+
+
 def type_name(annotation: Any) -> str:
     """Return a type as a person would write it."""
     if annotation is type(None):
@@ -117,6 +136,15 @@ def value_fault(value: Any, setting: Setting, where: str, owner: str) -> UserErr
         )
     if name in _NOT_NEGATIVE and isinstance(value, int) and value < 0:
         return UserError(f"{where}: {owner} wants {name} to be 0 or more, and found {value}.", f"Write {name}: 0.")
+    if holds_secret(name, value):
+        return UserError(
+            f"{where}: {owner} wants no key in {name}.",
+            "Put the key into an environment variable, and its name into api_key_env.",
+        )
+    low, high = _RANGES.get(name, (-math.inf, math.inf))
+    if isinstance(value, int | float) and not low <= value <= high:
+        wanted = f"from {low:g} to {high:g}" if high < math.inf else f"to be at least {low:g}"
+        return UserError(f"{where}: {owner} wants {name} {wanted}, and found {value}.", _suggest(value, setting))
     if name in _SHARES and isinstance(value, int | float) and not 0 < value < 1:
         return UserError(f"{where}: {owner} wants {name} between 0 and 1, and found {value}.", f"Write {name}: 0.95.")
     return None

@@ -59,5 +59,10 @@ def metric(name: str) -> Metric:
         direction=extra["direction"],
         needs=component.needs,
         description=extra["description"].replace("first k", f"first {k}") if at else extra["description"],
-        value=partial(component.call, k=int(k)) if at else component.call,
+        value=partial(_of_asked, component.needs, partial(component.call, k=int(k)) if at else component.call),
     )
+
+
+def _of_asked(needs: tuple[str, ...], value: Callable[[Record], float | None], record: Record) -> float | None:
+    """Leave what needs an answer unscored where none was asked for."""
+    return None if record.status == "retrieved" and "answers" in needs else value(record)

@@ -8,7 +8,7 @@ from graphrag_bench.data import reading
 from graphrag_bench.errors import UserError
 from graphrag_bench.registry import nearest
 
-Status = Literal["ok", "failed", "refused"]
+Status = Literal["ok", "failed", "refused", "retrieved"]  # retrieved: never asked for an answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ class Answer:
     """One question's answer. A failure is a status with a reason, never an empty text."""
 
     question: str
-    status: Literal["ok", "failed", "refused"]
+    status: Literal["ok", "failed", "refused", "retrieved"]  # retrieved: the run stopped before answering
     text: str | None
     reason: str = ""
     raw: str = ""  # the whole reply, where the answer was taken out of it

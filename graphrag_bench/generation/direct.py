@@ -102,5 +102,8 @@ def _answer(question: str, reply: Reply, reasoning: bool, cut: int) -> Answer:
     text = reply.text.strip()
     if reasoning:
         said = [after for mark in _MARKER.finditer(text) if (after := text[mark.end() :].strip())]
+        if not said and reply.truncated:
+            reason = "truncated: the reasoning came to no answer within max_tokens"
+            return Answer(question, "failed", None, reason, reply.text, cut)
         text = said[-1] if said else text
     return Answer(question, "refused" if is_refusal(text) else "ok", text, "", reply.text if reasoning else "", cut)

@@ -145,6 +145,9 @@ class Chat:
         prompt = prompt_key(request.messages, max_tokens=request.max_tokens, schema=request.schema,
                             sample=request.sample)
         key = call_key(self._identity, prompt)
+        if (failure := self._too_long(request)) is not None:  # before the cache, which may know the reply of a larger window
+            self._book(request, request.purpose, _Sent(), failure.kind)
+            return Reply("", None, 0, 0, 0.0, failure=failure)
         flow = self._flow()
         while True:
             if (known := self._recall(key, request)) is not None:
@@ -194,16 +197,15 @@ class Chat:
             data = parsed.data
         return _reply(stored.text, data, stored)
 
+    def _too_long(self, request: Request) -> Failure | None:
+        room = self.window - request.max_tokens
+        if surely_fits(request.messages, room) or (needed := prompt_tokens(request.messages, self.count)) <= room:
+            return None
+        return Failure("too_long", f"The prompt has {needed:,} tokens; the window of {self.window:,} leaves {room:,} "
+                       f"beside {request.max_tokens:,} for the reply.")
+
     async def _call(self, request: Request, key: str, prompt: str) -> Reply:
         """Send a call that is neither known nor in flight; book it and remember it."""
-        room = self.window - request.max_tokens
-        if not surely_fits(request.messages, room):
-            needed = prompt_tokens(request.messages, self.count)
-            if needed > room:
-                self._book(request, request.purpose, _Sent(), "too_long")
-                return Reply("", None, 0, 0, 0.0, failure=Failure(
-                    "too_long", f"The prompt has {needed:,} tokens; the window of {self.window:,} leaves {room:,} "
-                    f"beside {request.max_tokens:,} for the reply."))
         sent = await self._send(request, request.messages)
         total, repair = sent, None
         read = self._read(request, sent)

@@ -1,6 +1,7 @@
 """Contexts and answers for a batch whose retrieval is done."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from graphrag_bench.chunking.types import ChunkTable
@@ -33,12 +34,11 @@ def contexts(
     overhead = component.extra["overhead"](settings, model.count) + 2 * _TURN_TOKENS
     rows = []
     for number, text in enumerate(questions.texts):
+        if number in questions.failed or not plan.sections:
+            rows.append(Context(""))
+            continue
         room = model.window - int(settings.get("max_tokens", 0)) - overhead - model.count(text)
-        rows.append(
-            Context("")
-            if number in questions.failed or not plan.sections
-            else assemble(plan.sections, values, number, chunks, max(room, 0), model.count)
-        )
+        rows.append(assemble(plan.sections, values, number, chunks, max(room, 0), model.count))
     return tuple(rows)
 
 
@@ -65,6 +65,9 @@ async def answer_batch(
     component, settings = plan.generator
     questions = with_failures(questions, values)
     shown = contexts(plan, model, questions, values, chunks)
+    # asked without a word of what was retrieved, the question would be another method's
+    bare = {row: "too_long: the window leaves no room for a context" for row, c in enumerate(shown) if c.cut and not c.text}
+    questions = replace(questions, failed={**questions.failed, **bare})
 
     async def one(number: int) -> Answer:
         failed = {0: questions.failed[number]} if number in questions.failed else NONE_FAILED

@@ -6,7 +6,7 @@ never a guess. All faults are collected; each says where it stands, what was wan
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from graphrag_bench.config.schema import Locate, filled, settings_faults, type_name, value_fault
 from graphrag_bench.errors import UserError
@@ -34,6 +34,7 @@ _SECTION = {
         ("from", str | list[str], ...),
         ("top_k", int | None, None),
         ("tokens", int | None, None),
+        ("join", Literal["unique"], "unique"),
     )
 }
 _JOIN = Setting("join", str, "max")

@@ -20,6 +20,7 @@ from graphrag_bench.graph.graph import Graph
 from graphrag_bench.index.lexical import LANGUAGE, LexicalIndex
 from graphrag_bench.index.vectors import ChunkVectors, NodeVectors
 from graphrag_bench.llm.base import ChatModel
+from graphrag_bench.llm.cache import TRANSIENT
 from graphrag_bench.progress import Progress
 from graphrag_bench.registry import REGISTRY, Component
 from graphrag_bench.store.artifacts import Artifact, Spec, Store, digest
@@ -148,18 +149,21 @@ class Stages:
         return Extraction.open((await self._get("extraction", self.extraction_spec(), build)).path)
 
     def _forget_failed(self) -> None:
-        """With retry_failed, remove an extraction that has failures, and the graph that was built from it."""
-        if not self.config["execution"]["retry_failed"] or "extraction" in self.artifacts:
-            return
-        old = self.store.find(self.extraction_spec())
-        if old is not None and old.facts["failed"]:
+        """Remove an extraction whose failures are worth another try, and the graph that was built from it.
+
+        Failures that say something of the server and nothing of the prompt always are; the others with retry_failed. What
+        was extracted is in the reply cache, so only the failed calls are made again.
+        """
+        old = None if "extraction" in self.artifacts else self.store.find(self.extraction_spec())
+        failed = set(old.facts["failed"]) if old is not None else set()
+        if failed & TRANSIENT or (failed and self.config["execution"]["retry_failed"]):
             self.store.discard(self.extraction_spec())
             self.store.discard(self.graph_spec())
 
     def _floor(self, facts: Mapping[str, Any]) -> None:
         limits = self.config["execution"]
-        if not facts["chunks"]:
-            return
+        if not facts["chunks"] or not any(port.annotation is ChatModel for port in self.extractor().ports):
+            return  # floors are for a model's replies; given triples are what they are
         per_chunk = facts["entities"] / facts["chunks"]
         said = ""
         if facts["parse_rate"] < limits["min_parse_rate"]:

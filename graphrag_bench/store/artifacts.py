@@ -12,8 +12,8 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -112,6 +112,18 @@ class Store:
         self._verified[spec.key] = artifact
         return artifact
 
+    @asynccontextmanager
+    async def alone(self, name: str, what: str) -> AsyncIterator[None]:
+        """Hold a lock of that name against other processes; ``what`` is said where one has to wait."""
+        with disk_faults("write to the artifact store", self.root):
+            (self.root / "locks").mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self.root / "locks" / f"{digest(name)[:32]}.lock", thread_local=False)
+            await self._acquire(lock, f"another run is at work in {what}; waiting for it")
+        try:
+            yield
+        finally:
+            lock.release()
+
     async def get(self, spec: Spec, build: Build) -> Artifact:
         """Return the artifact, building it under a lock if it is not there.
 
@@ -126,21 +138,21 @@ class Store:
         with disk_faults("write to the artifact store", self.root):
             path.parent.mkdir(parents=True, exist_ok=True)
             lock = FileLock(path.parent / f"{spec.key}.lock", thread_local=False)
-            await self._acquire(lock, spec)
+            await self._acquire(lock, f"another run is building {spec.kind} {spec.component}; waiting for it")
         try:
             found = self.find(spec)  # another process may have built it while this one waited
             return found if found is not None else await self._build(spec, path, build)
         finally:
             lock.release()
 
-    async def _acquire(self, lock: FileLock, spec: Spec) -> None:
+    async def _acquire(self, lock: FileLock, waiting: str) -> None:
         waited = False
         while True:
             try:
                 lock.acquire(timeout=0)
             except Timeout:
                 if not waited:
-                    self.say(f"another run is building {spec.kind} {spec.component}; waiting for it")
+                    self.say(waiting)
                     waited = True
                 await asyncio.sleep(_POLL_S)
             else:

@@ -301,7 +301,7 @@ def test_a_server_nobody_answers_at_fails_every_question(world, dead_server):
 
 
 def test_a_window_too_small_fails_every_question(world):
-    done = world.run("llm.window=10", "method=bm25")
+    done = world.run("llm.window=100", "method=bm25")
     assert done.code == 1
     assert "0 of 12 answered (12 too_long)" in done.out
 

@@ -25,7 +25,7 @@ async def extract(
     """Ask for the entities of each chunk, then for triples over them.
 
     Both prompts begin with the same system text and the passage, so a runtime that keeps prompt prefixes reads each
-    passage once. A chunk whose entities cannot be had still gives triples; a chunk whose triples cannot be had has failed.
+    passage once. A chunk whose entities cannot be had still gives triples; either failure is recorded.
 
     Args:
         chunks: what to read.
@@ -58,7 +58,7 @@ async def extract(
             Request(_turns(passage + task), triple_tokens, "extraction", "triples", subject, triple_schema)
         )
         names, triples = clean(names, [] if second.failure else second.data["triples"])
-        return names, triples, _reason(second)
+        return names, triples, _reason(second) or _reason(first)
 
     rows = await together(one(chunk.id, chunk.text) for chunk in chunks)
     failed = {number: reason for number, (_, _, reason) in enumerate(rows) if reason is not None}

@@ -1,1 +1,0 @@
-"""Stages that belong to one method alone, a folder each."""
