@@ -172,7 +172,7 @@ class CellRun:
         return result
 
     def _keep_ledger(self) -> None:
-        """Keep what a killed run booked, beside this one's: ledger.1.jsonl, ledger.2.jsonl, …"""
+        """Keep what a killed run booked, beside this one's: ledger.1.jsonl and so on."""
         path = self.folder / "ledger.jsonl"
         with disk_faults("keep the earlier ledger", self.folder):
             if path.exists():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from graphrag_bench.cellrun import CellRun
 from graphrag_bench.cells import Cell, cells, reaches
+from graphrag_bench.config.schema import filled
 from graphrag_bench.errors import UserError
 from graphrag_bench.index.lexical import LexicalIndex
 from graphrag_bench.index.vectors import ChunkVectors, NodeVectors
@@ -18,6 +19,7 @@ from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.llm.service import Chat
 from graphrag_bench.pipeline.given import GivenEntities
 from graphrag_bench.pipeline.probe import probe, toy
+from graphrag_bench.registry import REGISTRY
 from graphrag_bench.session import Session, price_of
 from graphrag_bench.store.faults import disk_faults
 
@@ -28,6 +30,7 @@ _REPLY_TOKENS = {
     "answer": 12,
 }  # typical of the replies seen, not bounds
 _TRIPLES_A_CHUNK = 9
+_NAME_TOKENS = 4
 _MB = 1e6
 
 
@@ -133,7 +136,7 @@ def plan(overrides: Sequence[str], *, multirun: bool) -> str:
 
     checked, notices = cells(overrides, multirun)
     session = Session()
-    table = RichTable(box=box.SIMPLE, title="Estimated from the data; a stage shared by several cells is counted once.")
+    table = RichTable(box=box.SIMPLE, title="Estimated from the data; a stage several cells share is counted once; embedding tokens are not priced.")
     for heading in ("cell", "stage", "calls", "prompt tokens", "reply tokens", "MB", "money", ""):
         table.add_column(heading, justify="left" if heading in ("cell", "stage", "") else "right")
     sums = Estimate("to pay")
@@ -149,7 +152,7 @@ def plan(overrides: Sequence[str], *, multirun: bool) -> str:
             shared = bool(item.key) and item.key in seen
             seen.add(item.key)
             pays = not item.there and not shared
-            cost = prices.cost(item.prompt_tokens, item.reply_tokens) if prices else 0.0
+            cost = prices.cost(item.prompt_tokens, item.reply_tokens) if prices and "vectors" not in item.stage else 0.0
             if pays:
                 sums.calls, sums.prompt_tokens = sums.calls + item.calls, sums.prompt_tokens + item.prompt_tokens
                 sums.reply_tokens, sums.megabytes = (
@@ -195,10 +198,12 @@ def _estimates(run: CellRun) -> list[Estimate]:
     documents = run.dataset.documents
     words = sum(len(d.text) + len(d.title) for d in documents)
     chunk_found = run.session.store.find(stages.chunk_spec())
-    chunks = chunk_found.facts["chunks"] if chunk_found else len(documents)
-    tokens = words // 4  # a token has about four letters in the languages of these datasets
+    chunks, tokens = _chunked(run)
     found = [Estimate("chunks", megabytes=words / _MB / 3, there=chunk_found is not None, key=stages.chunk_spec().key)]
-    per_vector = 4.0 * 384 / _MB
+    embedder = REGISTRY.get("embedder", config["embedder"]["backend"])
+    per_vector = 4.0 * run.session.embedder(config).dim / _MB if run.embeds() else 0.0
+    served = "base_url" in embedder.settings  # an embedder behind an address is asked over the network, and may cost
+    batch = filled(config["embedder"], embedder.settings).get("batch_size", 1) if served else 1
     if stages.builder() is not None:
         spec = stages.extraction_spec()
         there = run.session.store.find(spec) is not None
@@ -224,6 +229,8 @@ def _estimates(run: CellRun) -> list[Estimate]:
             found.append(
                 Estimate(
                     "node vectors",
+                    -(-nodes // batch) * served,
+                    _NAME_TOKENS * nodes * served,
                     megabytes=nodes * per_vector,
                     there=graph is not None,
                     key=f"nodes {stages.graph_spec().key}",
@@ -232,7 +239,9 @@ def _estimates(run: CellRun) -> list[Estimate]:
     if ChunkVectors in cell.plan.loans and reaches(config, "index"):
         key = f"chunks {stages.chunk_spec().key}"
         vectors = run.session.store.find(stages.chunk_vector_spec()) if chunk_found else None
-        found.append(Estimate("chunk vectors", megabytes=chunks * per_vector, there=vectors is not None, key=key))
+        calls, asked_tokens = -(-chunks // batch) * served, tokens * served
+        megabytes = chunks * per_vector
+        found.append(Estimate("chunk vectors", calls, asked_tokens, 0, megabytes, vectors is not None, key))
     if LexicalIndex in cell.plan.loans and reaches(config, "index"):
         spec = stages.lexical_spec()
         found.append(
@@ -252,6 +261,16 @@ def _estimates(run: CellRun) -> list[Estimate]:
         reply = 120 if cell.plan.generator[1].get("reasoning") else _REPLY_TOKENS["answer"]
         found.append(Estimate("answer", len(asked), text + (60 + context) * len(asked), reply * len(asked)))
     return found
+
+
+def _chunked(run: CellRun) -> tuple[int, int]:
+    """Return how many chunks the corpus makes and their tokens; cutting is free, so it is done where it was not yet."""
+    found = run.session.store.find(run.stages.chunk_spec())
+    if found is not None:
+        return int(found.facts["chunks"]), int(found.facts["tokens"])
+    component = REGISTRY.get("chunker", run.config["chunking"]["chunker"])
+    chunks = component.call(run.dataset.documents, **filled(run.config["chunking"], component.settings))
+    return len(chunks), sum(chunk.tokens for chunk in chunks)
 
 
 def _window(run: CellRun) -> int:
