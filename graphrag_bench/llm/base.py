@@ -105,6 +105,7 @@ class ChatModel(Protocol):
     """What operators, extractors and generators are lent: cached, limited, booked, validated."""
 
     window: int
+    concurrency: int  # calls that can be in flight
 
     async def ask(self, request: Request) -> Reply:
         """Return the reply, or a Reply with ``failure``; raise only BudgetExceeded."""

@@ -117,6 +117,7 @@ class Model:
     """Answers by purpose and subject; keeps what it was asked."""
 
     window = 4096
+    concurrency = 2
 
     def __init__(self, replies):
         self.replies = replies

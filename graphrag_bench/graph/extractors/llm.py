@@ -60,7 +60,17 @@ async def extract(
         names, triples = clean(names, [] if second.failure else second.data["triples"])
         return names, triples, _reason(second) or _reason(first)
 
-    rows = await together(one(chunk.id, chunk.text) for chunk in chunks)
+    todo = iter(chunks)
+    found: dict[int, tuple[tuple[str, ...], tuple[Triple, ...], str | None]] = {}
+
+    async def work() -> None:
+        for chunk in todo:
+            found[chunk.id] = await one(chunk.id, chunk.text)
+
+    # as many chunks at a time as the model takes calls: a chunk's second call then comes right behind its first, while the
+    # runtime still has the passage they share
+    await together(work() for _ in range(min(len(chunks), model.concurrency)))
+    rows = [found[chunk.id] for chunk in chunks]
     failed = {number: reason for number, (_, _, reason) in enumerate(rows) if reason is not None}
     return Extraction(tuple(row[0] for row in rows), tuple(row[1] for row in rows), failed)
 
