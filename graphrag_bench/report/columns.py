@@ -37,7 +37,12 @@ class Column:
         """Print one number; percents and plain numbers take ``decimals``."""
         if self.format == "percent":
             return f"{100 * number:.{decimals}f}"
-        return f"{number:,.0f}" if self.format == "count" else f"{number:,.2f}"
+        if self.format == "count":
+            return f"{number:,.0f}"
+        small = self.format == "seconds" and 0 < number < 0.1  # a retrieval takes milliseconds
+        if not small:
+            return f"{number:,.2f}"
+        return f"{number:.4f}" if number >= 0.00005 else "<0.0001"
 
 
 def make_columns(names: Iterable[str], cells: Iterable[CellResult]) -> tuple[Column, ...]:
