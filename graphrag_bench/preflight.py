@@ -136,7 +136,10 @@ def plan(overrides: Sequence[str], *, multirun: bool) -> str:
 
     checked, notices = cells(overrides, multirun)
     session = Session()
-    table = RichTable(box=box.SIMPLE, title="Estimated from the data; a stage several cells share is counted once; embedding tokens are not priced.")
+    table = RichTable(
+        box=box.SIMPLE,
+        title="Estimated from the data; a stage several cells share is counted once; embedding tokens are not priced.",
+    )
     for heading in ("cell", "stage", "calls", "prompt tokens", "reply tokens", "MB", "money", ""):
         table.add_column(heading, justify="left" if heading in ("cell", "stage", "") else "right")
     sums = Estimate("to pay")
@@ -160,7 +163,15 @@ def plan(overrides: Sequence[str], *, multirun: bool) -> str:
                     sums.megabytes + item.megabytes,
                 )
                 money += cost
-            state = "finished before" if done else "in the store" if item.there else "shared with a cell above" if shared else ""
+            state = (
+                "finished before"
+                if done
+                else "in the store"
+                if item.there
+                else "shared with a cell above"
+                if shared
+                else ""
+            )
             table.add_row(
                 cell.config["method"]["name"],
                 item.stage,
