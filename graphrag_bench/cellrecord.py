@@ -74,6 +74,8 @@ def _remarks(run: "CellRun", scores: Scores | None) -> Iterator[str]:
         count, of = sum(failed.values()), extraction.facts["chunks"]
         kinds = ", ".join(f"{number} {kind}" for kind, number in failed.items())
         yield f"Extraction failed in {count} of {of} chunks ({kinds}); execution.retry_failed=true asks them again."
+    if extraction is not None and (cut := extraction.facts.get("cut")):
+        yield f"{cut} of {extraction.facts['chunks']} chunks were cut to fit the model's window for extraction."
     if scores is not None and scores.failed:
         yield "Failed questions count as wrong; execution.retry_failed=true asks them again."
     if scores is not None and run.cell.plan.steps and (size := min(run.config["batch_size"], len(run.asked))) > 1:

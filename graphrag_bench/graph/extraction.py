@@ -22,6 +22,7 @@ class Extraction:
     entities: tuple[tuple[str, ...], ...]
     triples: tuple[tuple[Triple, ...], ...]
     failed: Mapping[int, str] = field(default_factory=dict)
+    cut: int = 0  # chunks shortened to fit the model's window; recorded with the artifact's facts, not in its file
 
     def __len__(self) -> int:
         return len(self.entities)
@@ -39,6 +40,7 @@ class Extraction:
             "triples": sum(map(len, self.triples)),
             "chunks_without_triple": sum(not row for row in self.triples),
             "failed": kinds,
+            "cut": self.cut,
             "parse_rate": round(1 - len(self.failed) / chunks, 4) if chunks else 1.0,
         }
 

@@ -105,6 +105,7 @@ def test_an_extraction_is_opened_as_it_was_saved(tmp_path):
         "triples": 1,
         "chunks_without_triple": 2,
         "failed": {"timeout": 1, "": 1},
+        "cut": 0,
         "parse_rate": round(1 / 3, 4),
     }
     empty = Extraction((), ())
@@ -190,3 +191,15 @@ def test_either_failed_call_of_a_chunk_is_recorded_and_failed_entities_still_lea
     assert found.statistics()["failed"] == {"timeout": 2, "invalid_json": 1}
     assert found.statistics()["parse_rate"] == 0.25
     assert by_model(model, []) == Extraction((), (), {})
+
+
+def test_a_passage_longer_than_the_window_is_cut_at_a_word_and_counted():
+    model = Model({(purpose, f"chunk {n}"): [] for purpose in ("entities", "triples") for n in (0, 1)})
+    model.window = 400
+    found = by_model(model, ["word " * 600, "short"], entity_tokens=40, triple_tokens=60)
+    passages = {r.subject: r.messages[1].text.split("\n\n")[0] for r in model.requests}
+    kept = passages["chunk 0"].split().count("word")
+    assert 0 < kept < 400 - 60
+    assert passages["chunk 1"] == "Passage:\nshort"
+    assert found.statistics()["cut"] == 1
+    assert not found.failed

@@ -4,11 +4,13 @@ from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.graph.extraction import Extraction, Triple, clean, dump_names
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
 from graphrag_bench.llm.service import together
+from graphrag_bench.llm.window import cut_to_window
 from graphrag_bench.prompts import prompt, prompt_hash, render
 from graphrag_bench.registry import register
 
 _HERE = "graphrag_bench.graph"
 _STRINGS = {"type": "string", "minLength": 1}
+_MARGIN = 64  # what a chat template and the words around the passage take, at most
 PROMPTS = prompt_hash(_HERE, "system", "entities", "triples")
 
 
@@ -25,7 +27,8 @@ async def extract(
     """Ask for the entities of each chunk, then for triples over them.
 
     Both prompts begin with the same system text and the passage, so a runtime that keeps prompt prefixes reads each
-    passage once. A chunk whose entities cannot be had still gives triples; either failure is recorded.
+    passage once. A passage longer than the window leaves room for is cut at a word, its head kept, and counted. A chunk
+    whose entities cannot be had still gives triples; either failure is recorded.
 
     Args:
         chunks: what to read.
@@ -39,7 +42,14 @@ async def extract(
     triple = {"type": "array", "items": _STRINGS, "minItems": 3, "maxItems": 3}
     triple_schema = _list_schema("triples", triple, max_triples)
 
+    fixed = sum(map(model.count, (prompt(_HERE, "system"), prompt(_HERE, "triples")))) + entity_tokens + _MARGIN
+    room = model.window - max(entity_tokens, triple_tokens) - fixed
+    cut: list[int] = []
+
     async def one(number: int, text: str) -> tuple[tuple[str, ...], tuple[Triple, ...], str | None]:
+        if len(text.encode()) > room > 0 and model.count(text) > room:  # no token is shorter than a byte
+            text = cut_to_window(text, room, model.count)
+            cut.append(number)
         passage = f"Passage:\n{text}\n\n"
         subject = f"chunk {number}"
         first = await model.ask(
@@ -72,7 +82,7 @@ async def extract(
     await together(work() for _ in range(min(len(chunks), model.concurrency)))
     rows = [found[chunk.id] for chunk in chunks]
     failed = {number: reason for number, (_, _, reason) in enumerate(rows) if reason is not None}
-    return Extraction(tuple(row[0] for row in rows), tuple(row[1] for row in rows), failed)
+    return Extraction(tuple(row[0] for row in rows), tuple(row[1] for row in rows), failed, cut=len(cut))
 
 
 def _turns(task: str) -> tuple[Message, ...]:
