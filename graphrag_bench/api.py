@@ -93,7 +93,7 @@ def _dataset(dataset: str | Path) -> list[str]:
 
     if isinstance(dataset, str) and dataset in sources.pages("dataset"):
         return [f"dataset={dataset}"]
-    if Path(dataset).expanduser().is_dir():
+    if user_path(dataset).is_dir():
         return ["dataset=folder", f"dataset.path={_quoted(dataset)}"]
     sources.page("dataset", str(dataset))  # raises, with the nearest name
     return []

@@ -213,12 +213,13 @@ class CellRun:
         if Embedder in wanted:
             lend[Embedder] = self.session.embedder(self.config)
         if GivenEntities in wanted:
-            lend[GivenEntities] = self._given_entities()
+            lend[GivenEntities] = self.given_entities()
         if self.uses_model():
             lend[ChatModel] = self.chat()
         return lend
 
-    def _given_entities(self) -> GivenEntities:
+    def given_entities(self) -> GivenEntities:
+        """Return the entities that came with the questions; raise UserError where none did."""
         if self.dataset.question_entities is None:
             raise UserError(
                 f"The dataset {self.dataset.name} gives no question entities, and entities.given reads them.",

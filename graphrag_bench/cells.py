@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from graphrag_bench.config.compose import Composed, compose
+from graphrag_bench.config.compose import Composed, compose, group_settings
 from graphrag_bench.config.overrides import Cell as Overrides
 from graphrag_bench.config.overrides import expand
-from graphrag_bench.config.schema import PLAIN_GROUPS, RUN, STAGES
+from graphrag_bench.config.schema import PLAIN_GROUPS, RUN, SELECTORS, STAGES
 from graphrag_bench.errors import Faults, UserError
 from graphrag_bench.pipeline.loans import GRAPH_LOANS
 from graphrag_bench.pipeline.plan import Plan, Planner
@@ -42,11 +42,9 @@ class Cell:
         config = {key: value for key, value in self.config.items() if key not in RUN or not RUN[key].inert}
         for group, fields in PLAIN_GROUPS.items():
             config[group] = {key: value for key, value in config[group].items() if not fields[key].inert}
-        for group, kind, selector in (("llm", "chat_model", "backend"), ("embedder", "embedder", "backend")):
-            settings = REGISTRY.get(kind, config[group][selector]).settings
-            config[group] = {
-                key: value for key, value in config[group].items() if key not in settings or not settings[key].inert
-            }
+        for group in SELECTORS:
+            settings, _ = group_settings(group, config[group])
+            config[group] = {key: value for key, value in config[group].items() if not settings[key].inert}
         return config
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from graphrag_bench.cellrun import CellRun
 from graphrag_bench.cells import Cell, cells, reaches
 from graphrag_bench.config.schema import filled
+from graphrag_bench.data.types import GivenOpenIE
 from graphrag_bench.errors import UserError
 from graphrag_bench.index.lexical import LexicalIndex
 from graphrag_bench.index.vectors import ChunkVectors, NodeVectors
@@ -82,20 +83,10 @@ def needs(run: CellRun) -> None:
     config = run.config
     if run.uses_model():
         run.session.backend(config)
-    if (
-        config["graph"].get("extractor") == "openie"
-        and run.stages.builder() is not None
-        and run.dataset.triples is None
-    ):
-        raise UserError(
-            f"The dataset {run.dataset.name} brings no triples, and graph.extractor=openie reads them.",
-            "Use graph.extractor=llm, or add an openie file to the dataset.",
-        )
-    if GivenEntities in run.cell.plan.loans and run.dataset.question_entities is None:
-        raise UserError(
-            f"The dataset {run.dataset.name} gives no question entities, and entities.given reads them.",
-            "Set method.question.entities.by=rule or =model.",
-        )
+    if run.stages.builder() is not None and any(p.annotation == GivenOpenIE for p in run.stages.extractor().ports):
+        run.stages.given_triples()
+    if GivenEntities in run.cell.plan.loans:
+        run.given_entities()
     if reaches(config, "retrieval") and not run.dataset.questions:
         raise UserError(
             f"The dataset {run.dataset.name} has no questions.", "Add a questions file, or stop at until=index."

@@ -21,7 +21,7 @@ def with_failures(questions: Questions, values: Mapping[str, Any]) -> Questions:
     failed = dict(questions.failed)
     for value in values.values():
         failed.update(value.failed)
-    return Questions(questions.ids, questions.texts, questions.entities, failed)
+    return replace(questions, failed=failed)
 
 
 def contexts(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from graphrag_bench.errors import OperatorFailure
+from graphrag_bench.index.vectors import VectorIndex
 from graphrag_bench.pipeline.loans import LOANS
 from graphrag_bench.pipeline.plan import Plan, Step
 from graphrag_bench.pipeline.values import Questions, Ranking
@@ -23,7 +24,8 @@ def query_texts(plan: Plan, questions: Questions) -> list[str]:
     """Return the texts the plan's operators will look up as vectors, so that they are embedded in one go."""
     texts: dict[str, None] = {}
     for step in plan.steps:
-        if any(getattr(port.annotation, "__name__", "").endswith("Vectors") for port in step.component.ports):
+        kinds = [port.annotation for port in step.component.ports if isinstance(port.annotation, type)]
+        if any(issubclass(kind, VectorIndex) for kind in kinds):
             for row in questions.read(step.settings.get("by", "question")):
                 texts.update(dict.fromkeys(row))
     return list(texts)

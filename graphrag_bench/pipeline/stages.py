@@ -131,12 +131,7 @@ class Stages:
         if ChatModel in ports:
             lend[ChatModel] = self._model()
         if GivenOpenIE in ports:
-            if self.dataset.triples is None:
-                raise UserError(
-                    f"The dataset {self.dataset.name} brings no triples, and graph.extractor=openie reads them.",
-                    "Use graph.extractor=llm, or add an openie file to the dataset.",
-                )
-            lend[GivenOpenIE] = self.dataset.triples
+            lend[GivenOpenIE] = self.given_triples()
 
         async def build(folder: Path) -> dict[str, Any]:
             self.progress.stage("extraction", len(chunks))
@@ -147,6 +142,15 @@ class Stages:
             return {**facts, "spent": self._spend("extraction")}
 
         return Extraction.open((await self._get("extraction", self.extraction_spec(), build)).path)
+
+    def given_triples(self) -> GivenOpenIE:
+        """Return the triples that came with the dataset; raise UserError where none did."""
+        if self.dataset.triples is None:
+            raise UserError(
+                f"The dataset {self.dataset.name} brings no triples, and graph.extractor={self.extractor().name} reads them.",
+                "Use graph.extractor=llm, or add an openie file to the dataset.",
+            )
+        return self.dataset.triples
 
     def _forget_failed(self) -> None:
         """Remove an extraction whose failures are worth another try, and the graph that was built from it.
