@@ -36,7 +36,7 @@ from graphrag_bench.pipeline.answering import answer_batch, retrieved_documents,
 from graphrag_bench.pipeline.execute import convert, query_texts, retrieve
 from graphrag_bench.pipeline.given import GivenEntities
 from graphrag_bench.pipeline.stages import Stages
-from graphrag_bench.pipeline.values import Questions
+from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.registry import REGISTRY, Component
 from graphrag_bench.report.cell import CellResult
 from graphrag_bench.session import Session

@@ -7,7 +7,7 @@ from typing import Any
 from graphrag_bench.evaluation.refusal import is_refusal
 from graphrag_bench.generation.answers import Answer, Answers, Contexts
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
-from graphrag_bench.pipeline.values import Questions
+from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.prompts import prompt, prompt_hash
 from graphrag_bench.registry import register
 

@@ -5,10 +5,10 @@ want an undirected simple graph ask for that view (`adjacency`). Saved as Parque
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,15 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy import sparse
 
-from graphrag_bench.store.arrays import load_arrays, save_arrays
+from graphrag_bench.graph.communities import Hierarchy, Reports
+from graphrag_bench.store.arrays import load_arrays, pack, save_arrays, unpack
 
 KINDS = ("fact", "synonym", "is_a", "member", "passage")
+ATTRIBUTES = (
+    "node.name", "node.type", "node.description", "node.text", "node.layer",
+    "relationship.name", "relationship.description", "relationship.keywords", "relationship.weight",
+    "community", "community.report",
+)
 Incidence = sparse.csr_array
 
 
@@ -27,11 +33,15 @@ class Graph:
     """A graph over a corpus.
 
     Attributes:
-        nodes: a table with at least ``name``; one row a node.
-        relationships: a table with ``source``, ``target`` (node ids), ``kind`` (see KINDS), ``name``, ``weight``.
+        nodes: a table with at least ``name``, one row a node; ``type`` and ``description`` of entities; ``text`` of passages
+            and summaries, and ``layer`` of a tree's nodes (0 for its leaves).
+        relationships: a table with ``source``, ``target`` (node ids), ``kind`` (see KINDS), ``name``, ``weight``; where
+            extracted, ``description`` and ``keywords`` (one text, joined by commas).
         node_chunk: (nodes, chunks), 1 where the node occurs in the chunk.
         relationship_chunk: (relationships, chunks), 1 where the relationship was found in the chunk.
-        attributes: which columns of the unified paper's Table 2 it carries, as ``node.name``, ``relationship.weight`` …
+        attributes: which columns of the unified paper's Table 2 it carries (see ATTRIBUTES).
+        hierarchy: its communities, where they were looked for.
+        reports: a report a community, where they were written.
     """
 
     nodes: pa.Table
@@ -39,6 +49,25 @@ class Graph:
     node_chunk: Incidence
     relationship_chunk: Incidence
     attributes: frozenset[str]
+    hierarchy: Hierarchy | None = None
+    reports: Reports | None = None
+
+    @property
+    def n_communities(self) -> int:
+        """How many communities."""
+        return 0 if self.hierarchy is None else len(self.hierarchy)
+
+    @property
+    def communities(self) -> Hierarchy:
+        """Its communities; a ValueError where nobody looked for them."""
+        if self.hierarchy is None:
+            raise ValueError("the graph has no communities")
+        return self.hierarchy
+
+    def with_communities(self, hierarchy: Hierarchy, reports: Reports | None) -> "Graph":
+        """Return this graph with communities and, if given, their reports."""
+        more = {"community"} | ({"community.report"} if reports is not None else set())
+        return replace(self, hierarchy=hierarchy, reports=reports, attributes=self.attributes | more)
 
     @property
     def n_nodes(self) -> int:
@@ -83,6 +112,23 @@ class Graph:
         """The ids of the relationships of kind ``fact``."""
         return np.flatnonzero(self.kinds == KINDS.index("fact"))
 
+    def of_kinds(self, kinds: Iterable[str]) -> NDArray[np.int64]:
+        """Return the ids of the relationships of the given kinds, rising."""
+        return np.flatnonzero(np.isin(self.kinds, [KINDS.index(kind) for kind in kinds]))
+
+    def column(self, table: Literal["nodes", "relationships"], name: str) -> list[str]:
+        """Return a text column as a list, kept; empty texts where the graph has no such column."""
+        cache: dict[tuple[str, str], list[str]] = self.__dict__.setdefault("_columns", {})
+        if (table, name) not in cache:
+            rows = self.nodes if table == "nodes" else self.relationships
+            found = rows[name].to_pylist() if name in rows.column_names else [""] * rows.num_rows
+            cache[table, name] = [text or "" for text in found]
+        return cache[table, name]
+
+    def label(self, relationship: int) -> str:
+        """Return what a relationship says of its two ends: its name, or its description where it has no name."""
+        return self.column("relationships", "name")[relationship] or self.column("relationships", "description")[relationship]
+
     def names(self, ids: Iterable[int]) -> list[str]:
         """Return the names of nodes."""
         return [str(name) for name in self.nodes["name"].take(pa.array(ids, pa.int64())).to_pylist()]
@@ -119,6 +165,7 @@ class Graph:
             "chunks_without_node": int((np.diff(self.node_chunk.tocsc().indptr) == 0).sum()),
             "isolated_nodes": int((degree == 0).sum()),
             "mean_degree": round(float(degree.mean()), 3) if self.n_nodes else 0.0,
+            **({} if self.hierarchy is None else self.hierarchy.statistics()),
         }
 
     def save(self, folder: Path) -> None:
@@ -128,8 +175,12 @@ class Graph:
         pq.write_table(self.relationships, folder / "relationships.parquet", compression="zstd")
         save_arrays(
             folder / "incidence.npz",
-            {**_pack("node_chunk", self.node_chunk), **_pack("relationship_chunk", self.relationship_chunk)},
+            {**pack("node_chunk", self.node_chunk), **pack("relationship_chunk", self.relationship_chunk)},
         )
+        if self.hierarchy is not None:
+            self.hierarchy.save(folder)
+        if self.reports is not None:
+            self.reports.save(folder)
 
     @classmethod
     def open(cls, folder: Path) -> "Graph":
@@ -141,24 +192,12 @@ class Graph:
         return cls(
             nodes,
             relationships,
-            _unpack("node_chunk", arrays),
-            _unpack("relationship_chunk", arrays),
+            unpack("node_chunk", arrays),
+            unpack("relationship_chunk", arrays),
             frozenset(attributes.split(",")) - {""},
+            Hierarchy.open(folder) if (folder / "hierarchy.npz").exists() else None,
+            Reports.open(folder) if (folder / "reports.parquet").exists() else None,
         )
-
-
-def _pack(name: str, matrix: Incidence) -> dict[str, NDArray[Any]]:
-    return {
-        f"{name}.indptr": matrix.indptr,
-        f"{name}.indices": matrix.indices,
-        f"{name}.data": matrix.data,
-        f"{name}.shape": np.array(matrix.shape, dtype=np.int64),
-    }
-
-
-def _unpack(name: str, arrays: Mapping[str, NDArray[Any]]) -> Incidence:
-    rows, columns = (int(side) for side in arrays[f"{name}.shape"])
-    return sparse.csr_array((arrays[f"{name}.data"], arrays[f"{name}.indices"], arrays[f"{name}.indptr"]), shape=(rows, columns))
 
 
 def incidence(rows: NDArray[Any], columns: NDArray[Any], shape: tuple[int, int]) -> Incidence:

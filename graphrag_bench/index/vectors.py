@@ -60,5 +60,13 @@ class NodeVectors(VectorIndex):
     """Vectors of the graph's nodes."""
 
 
+class RelationshipVectors(VectorIndex):
+    """Vectors of the graph's relationships, of every kind; hits are relationship ids."""
+
+
 class ChunkVectors(VectorIndex):
     """Vectors of the chunks."""
+
+
+class CommunityVectors(VectorIndex):
+    """Vectors of the communities' reports."""

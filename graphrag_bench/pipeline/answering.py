@@ -10,7 +10,8 @@ from graphrag_bench.generation.context import assemble
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.llm.service import together
 from graphrag_bench.pipeline.plan import Plan
-from graphrag_bench.pipeline.values import NONE_FAILED, Questions, Ranking
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import NONE_FAILED, Ranking
 
 _TURN_TOKENS = 16  # what a chat template puts around each of the two turns, at most
 Finished = Callable[[Answer, Context], None]

@@ -9,7 +9,8 @@ from graphrag_bench.errors import OperatorFailure
 from graphrag_bench.index.vectors import VectorIndex
 from graphrag_bench.pipeline.loans import LOANS
 from graphrag_bench.pipeline.plan import Plan, Step
-from graphrag_bench.pipeline.values import Questions, Ranking
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Ranking
 from graphrag_bench.registry import Component
 
 

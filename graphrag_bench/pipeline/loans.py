@@ -6,7 +6,7 @@ from graphrag_bench.index.lexical import LexicalIndex
 from graphrag_bench.index.vectors import ChunkVectors, NodeVectors
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.pipeline.given import GivenEntities
-from graphrag_bench.pipeline.values import Questions
+from graphrag_bench.pipeline.texts import Questions
 
 LOANS: dict[type, str] = {
     Graph: "the graph",

@@ -11,7 +11,9 @@ from typing import Any, Literal
 from graphrag_bench.config.schema import Locate, filled, settings_faults, type_name, value_fault
 from graphrag_bench.errors import UserError
 from graphrag_bench.pipeline.loans import GRAPH_LOANS, LOANS
-from graphrag_bench.pipeline.values import WIRES, Chunks, Questions
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Chunks
+from graphrag_bench.pipeline.wires import WIRES
 from graphrag_bench.registry import REGISTRY, Component, Port, Setting, nearest
 
 FIELDS = {

@@ -25,7 +25,8 @@ from graphrag_bench.pipeline.answering import answer_batch
 from graphrag_bench.pipeline.execute import convert, retrieve
 from graphrag_bench.pipeline.given import GivenEntities
 from graphrag_bench.pipeline.plan import Plan
-from graphrag_bench.pipeline.values import Chunks, Nodes, Questions, Ranking, Relationships
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Chunks, Nodes, Ranking, Relationships
 
 _TEXTS = (
     "Ada Brown built the Glass Bridge in Norhaven.",

@@ -1,12 +1,15 @@
 """The values that flow between operators: ranked elements for a whole batch of questions, as ragged arrays.
 
+Beside the rankings: `pipeline/walks.py` has what walks leave behind (paths, frontiers), `pipeline/texts.py` what is said
+(questions, notes, yes or no). Every value can be cut down to some questions (`take`) and put together again (`placed`),
+which is how loops leave finished questions alone.
+
 A ranking holds, for each of the ``size`` questions of a batch, the ids of its elements best first (score descending, ties
 by rising id). An operator that scores every element hands over the dense score matrix instead; it is sorted only when
 somebody asks for an order, since the next operator is often one more sparse product.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
 
@@ -29,6 +32,19 @@ class Row(NamedTuple):
 def order(ids: Ids, scores: Scores) -> NDArray[np.intp]:
     """Return the permutation that sorts by score descending, then by id."""
     return np.lexsort((ids, -scores))
+
+
+def place(size: int, parts: Sequence[tuple[Sequence[int], Any]], nothing: Any) -> tuple[list[Any], dict[int, str]]:
+    """Return every question's row from the parts that speak of it (a later part wins), and their failures."""
+    rows = [nothing] * size
+    failed: dict[int, str] = {}
+    for numbers, part in parts:
+        for at, number in enumerate(numbers):
+            rows[number] = part.row(at)
+            failed.pop(number, None)
+            if at in part.failed:
+                failed[number] = part.failed[at]
+    return rows, failed
 
 
 class Ranking:
@@ -77,6 +93,18 @@ class Ranking:
         """Build from a (size, n) matrix in which a score of 0 means absent; keep the ``top_k`` best if given."""
         whole = cls(dense=scores, failed=failed)
         return whole if top_k is None else whole.top(top_k)
+
+    def take(self, rows: Sequence[int]) -> Self:
+        """Return the ranking of some questions only, in the given order."""
+        failed = {at: self.failed[row] for at, row in enumerate(rows) if row in self.failed}
+        if self._rows is None:
+            return type(self)(dense=self.dense_or_fail()[list(rows)], failed=failed)
+        return type(self).of_rows([self.row(row) for row in rows], failed)
+
+    @classmethod
+    def placed(cls, size: int, parts: Sequence[tuple[Sequence[int], Self]]) -> Self:
+        """Build a ranking for ``size`` questions from parts, each with the rows it speaks of; a later part wins."""
+        return cls.of_rows(*place(size, parts, Row(np.empty(0, np.int64), np.empty(0))))
 
     @classmethod
     def empty(cls, size: int, failed: Reasons = NONE_FAILED) -> Self:
@@ -193,32 +221,3 @@ class Chunks(Ranking):
 
 class Communities(Ranking):
     """Ranked communities."""
-
-
-By = Literal["question", "entities"]
-
-
-@dataclass(frozen=True)
-class Questions:
-    """A batch of questions, never with their answers. ``failed`` rows are skipped by later steps."""
-
-    ids: tuple[str, ...]
-    texts: tuple[str, ...]
-    entities: tuple[tuple[str, ...], ...] | None = None
-    failed: Reasons = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def read(self, by: By) -> list[tuple[str, ...]]:
-        """Return what an operator reads of each question; a failed question reads as nothing."""
-        if by == "question":
-            rows: list[tuple[str, ...]] = [(text,) for text in self.texts]
-        else:
-            if self.entities is None:
-                raise ValueError("the method has not asked for the questions' entities")
-            rows = list(self.entities)
-        return [() if number in self.failed else row for number, row in enumerate(rows)]
-
-
-WIRES: tuple[type, ...] = (Nodes, Relationships, Chunks, Communities)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 _LOCAL_HEADER = 30  # bytes of a zip member's fixed header; the name and extra lengths stand at 26 and 28
 
@@ -41,3 +42,20 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
             else:
                 out[name] = np.memmap(path, dtype, "r", file.tell(), shape, "F" if fortran else "C")
     return out
+
+
+def pack(name: str, matrix: sparse.csr_array) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a sparse matrix under a common name, for `save_arrays`."""
+    return {
+        f"{name}.indptr": matrix.indptr,
+        f"{name}.indices": matrix.indices,
+        f"{name}.data": matrix.data,
+        f"{name}.shape": np.array(matrix.shape, dtype=np.int64),
+    }
+
+
+def unpack(name: str, arrays: Mapping[str, NDArray[Any]]) -> sparse.csr_array:
+    """Return a sparse matrix from the arrays `pack` made of it."""
+    rows, columns = (int(side) for side in arrays[f"{name}.shape"])
+    parts = (arrays[f"{name}.data"], arrays[f"{name}.indices"], arrays[f"{name}.indptr"])
+    return sparse.csr_array(parts, shape=(rows, columns))

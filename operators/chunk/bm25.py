@@ -1,7 +1,8 @@
 """BM25 over chunks: lexical retrieval."""
 
 from graphrag_bench.index.lexical import LexicalIndex
-from graphrag_bench.pipeline.values import Chunks, Questions
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Chunks
 from graphrag_bench.registry import operator
 
 

@@ -1,7 +1,8 @@
 """VDB over chunks: dense retrieval."""
 
 from graphrag_bench.index.vectors import ChunkVectors
-from graphrag_bench.pipeline.values import Chunks, Questions
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Chunks
 from graphrag_bench.registry import operator
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.index.vectors import NodeVectors
-from graphrag_bench.pipeline.values import By, Nodes, Questions
+from graphrag_bench.pipeline.texts import By, Questions
+from graphrag_bench.pipeline.values import Nodes
 from graphrag_bench.registry import operator
 
 

@@ -29,7 +29,8 @@ packages = ["stranger"]
 OPERATOR = '''\
 """The first chunks of the corpus, whatever is asked."""
 
-from graphrag_bench.pipeline.values import Chunks, Questions
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Chunks
 from graphrag_bench.registry import operator
 
 

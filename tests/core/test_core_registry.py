@@ -11,7 +11,8 @@ import pytest
 
 from graphrag_bench import registry as module
 from graphrag_bench.errors import UserError
-from graphrag_bench.pipeline.values import Chunks, Nodes, Questions
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Chunks, Nodes
 from graphrag_bench.registry import KINDS, REGISTRY, REQUIRED, Registry, nearest
 
 

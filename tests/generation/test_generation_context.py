@@ -11,7 +11,8 @@ from graphrag_bench.generation.answers import Answer
 from graphrag_bench.generation.context import assemble, joined
 from graphrag_bench.pipeline.answering import answer_batch, contexts, retrieved_documents, with_failures
 from graphrag_bench.pipeline.plan import Plan, Section
-from graphrag_bench.pipeline.values import Chunks, Questions
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Chunks
 from graphrag_bench.registry import REGISTRY
 
 

@@ -7,7 +7,7 @@ import pytest
 from graphrag_bench.generation.answers import Answer, Context
 from graphrag_bench.generation.direct import direct, instruction, overhead
 from graphrag_bench.llm.base import Failure, Reply
-from graphrag_bench.pipeline.values import Questions
+from graphrag_bench.pipeline.texts import Questions
 
 
 class Model:

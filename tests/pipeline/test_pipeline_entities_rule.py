@@ -7,7 +7,7 @@ import pytest
 from graphrag_bench.llm.base import Failure, Reply
 from graphrag_bench.pipeline.converters.entities import by_model, by_rule, given, mentions
 from graphrag_bench.pipeline.given import GivenEntities
-from graphrag_bench.pipeline.values import Questions
+from graphrag_bench.pipeline.texts import Questions
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import pytest
 from graphrag_bench.errors import OperatorFailure
 from graphrag_bench.pipeline.execute import convert, query_texts, retrieve
 from graphrag_bench.pipeline.given import GivenEntities
-from graphrag_bench.pipeline.values import Chunks, Nodes, Questions
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Chunks, Nodes
 
 ASKED = Questions(("a", "b", "c"), ("A?", "B?", "C?"), failed={1: "timeout: 60 s"})
 

@@ -22,7 +22,7 @@ from graphrag_bench.graph.graph import Graph
 from graphrag_bench.index.vectors import NodeVectors
 from graphrag_bench.pipeline.execute import convert, retrieve
 from graphrag_bench.pipeline.given import GivenEntities
-from graphrag_bench.pipeline.values import Questions
+from graphrag_bench.pipeline.texts import Questions
 
 TRIPLES = (
     (("Alder", "built", "Brask"),),

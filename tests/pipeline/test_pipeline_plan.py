@@ -5,7 +5,8 @@ from typing import NamedTuple
 import pytest
 
 from graphrag_bench.graph.graph import Graph
-from graphrag_bench.pipeline.values import Chunks, Nodes, Questions, Relationships
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Chunks, Nodes, Relationships
 
 HIPPORAG = """\
 name: HippoRAG

@@ -15,7 +15,8 @@ from graphrag_bench.errors import UserError
 from graphrag_bench.pipeline.loans import GRAPH_LOANS, LOANS
 from graphrag_bench.pipeline.plan import Planner, Step
 from graphrag_bench.pipeline.probe import QUESTIONS, probe, toy
-from graphrag_bench.pipeline.values import Chunks, Communities, Nodes, Questions, Ranking, Relationships
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Chunks, Communities, Nodes, Ranking, Relationships
 from graphrag_bench.registry import REGISTRY, REQUIRED
 
 METHODS = sorted(sources.pages("method"))

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphrag_bench.pipeline.values import Chunks, Communities, Nodes, Questions, Ranking, Relationships
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Chunks, Communities, Nodes, Ranking, Relationships
 
 N = 12  # ids run from 0; few ids and few scores, so that duplicates and ties are common
 SCORES = st.sampled_from([-1.5, -0.25, 0.5, 1.0, 2.0, 2.5])

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from graphrag_bench.llm.base import ChatModel, Message, Request
 from graphrag_bench.pipeline.given import GivenEntities
-from graphrag_bench.pipeline.values import Questions
+from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.prompts import prompt, prompt_hash
 from graphrag_bench.registry import register
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_bench.index.lexical import LexicalIndex
-from graphrag_bench.pipeline.values import Chunks, Questions
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Chunks
 from operators.chunk.bm25 import bm25
 
 # stems of themselves and no stop words, so that a split at spaces is what the index does

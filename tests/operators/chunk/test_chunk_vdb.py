@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from graphrag_bench.embedding.hashing import HashingEmbedder
 from graphrag_bench.index.vectors import ChunkVectors
-from graphrag_bench.pipeline.values import Chunks, Questions
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Chunks
 from operators.chunk.vdb import vdb
 
 WORDS = ["Ada", "Brask", "Ulm", "mill", "river", "bridge", "stone", "tower", "burned", "built", "crossed"]

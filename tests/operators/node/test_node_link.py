@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphrag_bench.index.vectors import NodeVectors
-from graphrag_bench.pipeline.values import Nodes, Questions
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.values import Nodes
 from operators.node.link import link
 
 TEXTS = "abcdefgh"

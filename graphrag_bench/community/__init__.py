@@ -1,0 +1,1 @@
+"""Communities: clustering and reports."""

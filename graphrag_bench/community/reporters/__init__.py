@@ -1,0 +1,1 @@
+"""Report builders, one file each."""

@@ -1,0 +1,1 @@
+"""Backends of vector search, one file each."""

@@ -1,0 +1,1 @@
+"""TF-IDF over the texts of a graph's nodes (KGP)."""

@@ -1,0 +1,1 @@
+"""Operators that return new texts about a question, or yes or no."""

@@ -1,0 +1,1 @@
+"""Operators that return paths and other subgraphs."""
