@@ -50,7 +50,8 @@ def result_of(run: "CellRun", scores: Scores | None) -> CellResult:
             seconds[f"index.{name}"] = max(seconds[f"index.{name}"], float(spent["seconds"]))
     if run.asked and "retrieve" in run.seconds:
         seconds["question"] = float(totals.get("question", {}).get("seconds", 0.0))
-        seconds["retrieve"] = run.seconds["retrieve"]
+        # operators that ask: what the calls took when they were made, also where a resumed run reads them from the cache
+        seconds["retrieve"] = max(run.seconds["retrieve"], float(totals.get("retrieve", {}).get("seconds", 0.0)))
         seconds["answer"] = float(totals.get("answer", {}).get("seconds", 0.0))
     return CellResult(
         method=run.config["method"]["name"],
@@ -69,6 +70,13 @@ def result_of(run: "CellRun", scores: Scores | None) -> CellResult:
 
 def _remarks(run: "CellRun", scores: Scores | None) -> Iterator[str]:
     """Yield what the reader of the table should know of failures and times."""
+    for stage, what in (("graph", "Building the graph"), ("reports", "Writing reports")):
+        made = run.stages.artifacts.get(stage)
+        if made is not None and (failed := made.facts.get("failed")):
+            kinds = ", ".join(f"{number} {kind}" for kind, number in failed.items())
+            yield f"{what}: {sum(failed.values())} calls failed ({kinds}); execution.retry_failed=true asks them again."
+        if made is not None and stage == "reports" and (cut := made.facts.get("cut")):
+            yield f"{cut} of {made.facts['reports']} communities did not fit the model's window whole and were cut."
     extraction = run.stages.artifacts.get("extraction")
     if extraction is not None and (failed := extraction.facts["failed"]):
         count, of = sum(failed.values()), extraction.facts["chunks"]

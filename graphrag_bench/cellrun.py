@@ -27,15 +27,16 @@ from graphrag_bench.embedding.base import Embedder
 from graphrag_bench.errors import UserError
 from graphrag_bench.evaluation.score import Scores
 from graphrag_bench.generation.answers import Answer, Context
+from graphrag_bench.generation.shelf import Shelf
 from graphrag_bench.graph.graph import Graph
-from graphrag_bench.index.lexical import LexicalIndex
-from graphrag_bench.index.vectors import ChunkVectors, NodeVectors
+from graphrag_bench.index.vectors import VectorIndex
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.llm.ledger import Entry, Ledger
 from graphrag_bench.pipeline.answering import answer_batch, retrieved_documents, with_failures
 from graphrag_bench.pipeline.execute import convert, query_texts, retrieve
 from graphrag_bench.pipeline.given import GivenEntities
-from graphrag_bench.pipeline.stages import Stages
+from graphrag_bench.pipeline.indexing import Indexes
+from graphrag_bench.pipeline.stages import Stages, asks
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.registry import REGISTRY, Component
 from graphrag_bench.report.cell import CellResult
@@ -71,6 +72,7 @@ class CellRun:
             self._spent,
             session.progress,
         )
+        self.indexes = Indexes(self.stages)
 
     def chat(self) -> ChatModel:
         """Return the cell's chat model."""
@@ -82,8 +84,8 @@ class CellRun:
         """Show a call, and count it to the question (or chunk) it served."""
         tokens = entry.prompt_tokens + entry.completion_tokens
         self.session.progress.call(tokens, entry.cached)
-        if entry.stage == "extraction" and entry.subject not in self.by_subject:
-            self.session.progress.advance("extraction")  # a chunk counts from its first reply on
+        if entry.stage in ("extraction", "reports") and entry.subject not in self.by_subject:
+            self.session.progress.advance(entry.stage)  # a chunk or a community counts from its first reply on
         row = self.by_subject.setdefault(entry.subject, {})
         counted, seconds = row.get(entry.stage, (0, 0.0))
         row[entry.stage] = (counted + tokens, seconds + entry.seconds)
@@ -95,26 +97,31 @@ class CellRun:
     @property
     def components(self) -> list[Component]:
         """Every component this cell uses."""
-        builder = self.stages.builder()
-        found = [*self.cell.plan.components, *([builder, self.stages.extractor()] if builder else [])]
+        found = [*self.cell.plan.components, *(component for component, _ in self.stages.components)]
         groups = ("dataset", "chunking", *(["embedder"] if self.embeds() else []))
-        chosen = [(SELECTORS[group][1], self.config[group][SELECTORS[group][0]]) for group in groups]
+        chosen = [(SELECTORS[group][0].kind, self.config[group][SELECTORS[group][0].key]) for group in groups]
+        if self._searches_vectors():
+            chosen.append(("index", self.config["index"]["backend"]))
         return [*found, *(REGISTRY.get(kind, name) for kind, name in chosen)]
+
+    def _searches_vectors(self) -> bool:
+        return any(isinstance(kind, type) and issubclass(kind, VectorIndex) for kind in self.cell.plan.loans)
 
     def embeds(self) -> bool:
         """Say whether anything in this cell is embedded."""
-        builder = self.stages.builder()
-        in_graph = builder is not None and any(port.annotation is Embedder for port in builder.ports)
-        return in_graph or bool({NodeVectors, ChunkVectors, Embedder} & self.cell.plan.loans)
+        offline = any(port.annotation is Embedder for component, _ in self.stages.components for port in component.ports)
+        return offline or self._searches_vectors() or Embedder in self.cell.plan.loans
 
     def uses_model(self) -> bool:
         """Say whether any part of this cell, as far as it goes, asks the chat model."""
-        kinds = {"extractor"}
+        if any(asks(component, settings) for component, settings in self.stages.components):
+            return True
+        kinds: set[str] = set()
         if reaches(self.config, "retrieval"):
             kinds |= {"converter", "operator"}
         if reaches(self.config, "answer"):
             kinds.add("generator")
-        return any(c.kind in kinds and any(p.annotation is ChatModel for p in c.ports) for c in self.components)
+        return any(c.kind in kinds and any(p.annotation is ChatModel for p in c.ports) for c in self.cell.plan.components)
 
     def finished(self) -> CellResult | None:
         """Return the result that already lies in the folder, if it is this cell's."""
@@ -194,22 +201,17 @@ class CellRun:
         held = "this run, finished before" if same else "a run with other settings"
         self.session.progress.say(f"{self.folder} held {held}; it lies now in {target}")
 
-    async def _prepare(self) -> dict[type, Any]:
+    async def _prepare(self) -> dict[Any, Any]:
         """Build or open the offline stages this cell needs, as far as it goes; return what is lent."""
         wanted, stages = self.cell.plan.loans, self.stages
-        lend: dict[type, Any] = {}
+        lend: dict[Any, Any] = {}
         with self._clock("index"):
-            await stages.chunks()
+            lend[ChunkTable] = await stages.chunks()
             if stages.builder() is not None:
                 lend[Graph] = await stages.graph()
             if not reaches(self.config, "index"):
                 return lend
-            if NodeVectors in wanted:
-                lend[NodeVectors] = await stages.node_vectors()
-            if ChunkVectors in wanted:
-                lend[ChunkVectors] = await stages.chunk_vectors()
-            if LexicalIndex in wanted:
-                lend[LexicalIndex] = await stages.lexical()
+            lend |= await self.indexes.lend(wanted)
         if Embedder in wanted:
             lend[Embedder] = self.session.embedder(self.config)
         if GivenEntities in wanted:
@@ -227,11 +229,11 @@ class CellRun:
             )
         return GivenEntities(self.dataset.question_entities)
 
-    async def _questions(self, lend: Mapping[type, Any]) -> Scores | None:
+    async def _questions(self, lend: Mapping[Any, Any]) -> Scores | None:
         """Retrieve and answer batch by batch; return the scores, if the run goes that far."""
         plan, progress = self.cell.plan, self.session.progress
         answers = reaches(self.config, "answer") and plan.generator is not None
-        chunks = await self.stages.chunks()
+        shelf = Shelf(lend[ChunkTable], lend.get(Graph))
         order = [question.id for question in self.asked]
         book = AnswerBook(self.folder, self.dataset, {d.id: d.text for d in self.dataset.documents} if answers else {})
         progress.stage("retrieval", len(order)) if plan.steps else None
@@ -240,7 +242,7 @@ class CellRun:
             for start in range(0, len(order), self.config["batch_size"]):
                 batch = self.asked[start : start + self.config["batch_size"]]
                 questions = Questions(tuple(q.id for q in batch), tuple(q.text for q in batch))
-                await self._batch(questions, lend, chunks, book, answers=answers)
+                await self._batch(questions, lend, shelf, book, answers=answers)
         finally:
             book.close()
         for stage in (["retrieval"] if plan.steps else []) + (["answers"] if answers else []):
@@ -257,7 +259,7 @@ class CellRun:
         return book.score(order, values, self.config["seed"], depth=depth, answered=answers)
 
     async def _batch(
-        self, questions: Questions, lend: Mapping[type, Any], chunks: ChunkTable, book: AnswerBook, *, answers: bool
+        self, questions: Questions, lend: Mapping[Any, Any], shelf: Shelf, book: AnswerBook, *, answers: bool
     ) -> None:
         plan, progress = self.cell.plan, self.session.progress
         with self._clock("question"):
@@ -269,7 +271,7 @@ class CellRun:
             questions = with_failures(questions, values)
             depth = self.config["retrieval_depth"]
             rows = range(len(questions))
-            documents = {questions.ids[row]: retrieved_documents(plan, values, row, chunks, depth) for row in rows}
+            documents = {questions.ids[row]: retrieved_documents(plan, values, row, shelf, depth) for row in rows}
         self._empty += sum(documents[questions.ids[row]] == () and row not in questions.failed for row in rows)
         progress.advance("retrieval", len(questions))
         if not answers:
@@ -284,7 +286,7 @@ class CellRun:
             progress.advance("answers")
 
         with self._clock("answer"):
-            await answer_batch(plan, lend[ChatModel], questions, values, chunks, finished)
+            await answer_batch(plan, lend[ChatModel], questions, values, shelf, finished)
 
     @contextmanager
     def _clock(self, stage: str) -> Iterator[None]:

@@ -1,6 +1,6 @@
 """The cells of a run: composed, checked together, named, and given their folders."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,10 +8,15 @@ from typing import Any
 from graphrag_bench.config.compose import Composed, compose, group_settings
 from graphrag_bench.config.overrides import Cell as Overrides
 from graphrag_bench.config.overrides import expand
-from graphrag_bench.config.schema import PLAIN_GROUPS, RUN, SELECTORS, STAGES
+from graphrag_bench.config.schema import GROUPS, RUN, STAGES, filled
 from graphrag_bench.errors import Faults, UserError
+from graphrag_bench.graph.extraction import Extraction, RichExtraction
 from graphrag_bench.pipeline.loans import GRAPH_LOANS
-from graphrag_bench.pipeline.plan import Plan, Planner
+from graphrag_bench.pipeline.method import Plan
+from graphrag_bench.pipeline.plan import Planner
+from graphrag_bench.pipeline.texts import Texts
+from graphrag_bench.pipeline.values import Chunks
+from graphrag_bench.pipeline.wiring import Ground
 from graphrag_bench.registry import REGISTRY
 from graphrag_bench.store.artifacts import digest
 from graphrag_bench.store.faults import user_path
@@ -28,6 +33,7 @@ class Cell:
     method: str
     axes: dict[str, Any]
     overrides: tuple[str, ...]
+    ground: Ground = Ground()
     unused: tuple[str, ...] = ()
     choices: dict[str, str] = field(default_factory=dict)
 
@@ -40,11 +46,10 @@ class Cell:
     def keyed(self) -> dict[str, Any]:
         """Return the part of the configuration that can change an answer or a score."""
         config = {key: value for key, value in self.config.items() if key not in RUN or not RUN[key].inert}
-        for group, fields in PLAIN_GROUPS.items():
-            config[group] = {key: value for key, value in config[group].items() if not fields[key].inert}
-        for group in SELECTORS:
+        for group in GROUPS[1:]:
             settings, _ = group_settings(group, config[group])
-            config[group] = {key: value for key, value in config[group].items() if not settings[key].inert}
+            # a group without a component (no graph, no communities) has nothing that counts
+            config[group] = {key: v for key, v in config[group].items() if key in settings and not settings[key].inert}
         return config
 
 
@@ -99,32 +104,74 @@ def _check(
     overriding: Overrides, result: Composed, method: str, axes: dict[str, Any]
 ) -> tuple[Cell | None, list[UserError]]:
     config = result.config
-    name = config["graph"].get("builder")
     try:
-        builder = REGISTRY.get("builder", name) if name else None
-    except UserError:
-        return None, result.faults  # the composer has said it
-    planner = Planner(config["method"], builder, result.sources.locate)
+        if not any(item.key.split(".")[0] == "community" for item in overriding) and brings_communities(config):
+            config["community"] = {"clusterer": None}  # what the page requires is there already
+        standing = ground(config)
+    except UserError as error:
+        return None, result.faults or [error]  # a component that does not exist has been said by the composer
+    planner = Planner(config["method"], standing, result.sources.locate)
     plan = planner.plan()
-    faults = [*result.faults, *planner.faults, *_metric_faults(config, result)]
-    if builder is not None and not config["graph"].get("extractor"):
-        faults.append(
-            UserError(
-                f"{result.sources.locate('graph', 'extractor')}: the graph {builder.name} needs an extractor.",
-                "Write graph.extractor=llm or graph.extractor=openie.",
-            )
-        )
+    faults = [*result.faults, *planner.faults, *_metric_faults(config, result), *_graph_faults(config, result)]
     if plan is None or faults:
         return None, faults
     texts = tuple(item.text for item in overriding)
-    return Cell(config, plan, method, axes, texts, tuple(result.unused), result.choices), []
+    return Cell(config, plan, method, axes, texts, standing, tuple(result.unused), result.choices), []
+
+
+def carried(config: Mapping[str, Any]) -> frozenset[str]:
+    """Return the attributes of the graph that a configuration builds, communities that are looked for apart."""
+    name = config["graph"].get("builder")
+    if not name:
+        return frozenset()
+    builder = REGISTRY.get("builder", name)
+    look = builder.extra.get("attributes")  # an imported graph carries what its files hold
+    found = look(filled(config["graph"], builder.settings)) if look else None
+    return frozenset(builder.provides) if found is None else frozenset(builder.provides) & found
+
+
+def brings_communities(config: Mapping[str, Any]) -> bool:
+    """Say whether the graph comes with communities of its own, as an imported one may."""
+    return "community" in carried(config)
+
+
+def ground(config: Mapping[str, Any]) -> Ground:
+    """Return what a method stands on: the graph a configuration builds, and all that it will carry."""
+    name = config["graph"].get("builder")
+    if not name:
+        return Ground()
+    community = config["community"]
+    found = {"community"} if community.get("clusterer") else set()
+    reported = {"community.report"} if community.get("reports") else set()
+    return Ground(str(name), carried(config) | found | reported)
+
+
+def _graph_faults(config: Mapping[str, Any], result: Composed) -> list[UserError]:
+    name = config["graph"].get("builder")
+    if not name:
+        return []
+    faults = []
+    builder = REGISTRY.get("builder", name)
+    extracts = any(port.annotation in (Extraction, RichExtraction) for port in builder.ports)
+    if extracts and not config["graph"].get("extractor"):
+        faults.append(
+            UserError(
+                f"{result.sources.locate('graph', 'extractor')}: the graph {builder.name} needs an extractor.",
+                "Write graph.extractor=llm, =openie or =noun_phrase.",
+            )
+        )
+    return faults
 
 
 def _drop_unread_graph(cell: Cell) -> bool:
     """Build no graph for a method that reads none: its tokens would stand in that method's row of the table."""
-    unread = bool(cell.config["graph"].get("builder")) and not cell.plan.loans & GRAPH_LOANS
+    if not cell.config["graph"].get("builder"):
+        return False
+    shown = {section.kind for section in cell.plan.sections} - {Chunks, Texts}
+    unread = not cell.plan.loans & GRAPH_LOANS and not shown
     if unread and cell.config["until"] != "graph":
         cell.config["graph"] = {"builder": None}
+        cell.config["community"] = {"clusterer": None}
         return True
     return False
 

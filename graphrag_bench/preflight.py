@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from graphrag_bench.cellrun import CellRun
 from graphrag_bench.cells import Cell, cells, reaches
@@ -14,12 +15,15 @@ from graphrag_bench.config.schema import filled
 from graphrag_bench.data.types import GivenOpenIE
 from graphrag_bench.errors import UserError
 from graphrag_bench.index.lexical import LexicalIndex
-from graphrag_bench.index.vectors import ChunkVectors, NodeVectors
+from graphrag_bench.index.vectors import ChunkVectors, CommunityVectors, NodeVectors, RelationshipVectors
 from graphrag_bench.llm.backends.scripted import Scripted
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.llm.service import Chat
 from graphrag_bench.pipeline.given import GivenEntities
-from graphrag_bench.pipeline.probe import probe, toy
+from graphrag_bench.pipeline.loans import INDEXES
+from graphrag_bench.pipeline.probe import probe
+from graphrag_bench.pipeline.stages import asks
+from graphrag_bench.pipeline.toy import toy
 from graphrag_bench.registry import REGISTRY
 from graphrag_bench.session import Session, price_of
 from graphrag_bench.store.faults import disk_faults
@@ -44,9 +48,13 @@ async def probe_cells(checked: Sequence[Cell]) -> None:
             "No folder for temporary files can be written to.", "Free some space, or set TMPDIR to another folder."
         ) from error
     with aside as folder, disk_faults("write the probe's files", Path(folder)):
-        lend = toy(Path(folder), Chat(Scripted()))
-        for plan in {repr(cell.plan): cell.plan for cell in checked}.values():  # settings count, not the chain alone
-            await probe(plan, lend)
+        model = Chat(Scripted())
+        toys: dict[frozenset[str], dict[object, Any]] = {}
+        # settings count, not the chain alone; and so does the kind of graph
+        for plan, carried in {(repr(c.plan), c.ground): (c.plan, c.ground.attributes) for c in checked}.values():
+            if carried not in toys:
+                toys[carried] = toy(Path(folder) / str(len(toys)), model, carried)
+            await probe(plan, toys[carried])
 
 
 def check(overrides: Sequence[str], *, multirun: bool) -> str:
@@ -74,8 +82,7 @@ def check(overrides: Sequence[str], *, multirun: bool) -> str:
 
 
 def _indexes(cell: Cell) -> str:
-    named = ((NodeVectors, "node vectors"), (ChunkVectors, "chunk vectors"), (LexicalIndex, "BM25"))
-    return ", ".join(name for kind, name in named if kind in cell.plan.loans)
+    return ", ".join(name for kind, name in INDEXES.items() if kind in cell.plan.loans)
 
 
 def needs(run: CellRun) -> None:
@@ -83,7 +90,7 @@ def needs(run: CellRun) -> None:
     config = run.config
     if run.uses_model():
         run.session.backend(config)
-    if run.stages.builder() is not None and any(p.annotation == GivenOpenIE for p in run.stages.extractor().ports):
+    if any(port.annotation == GivenOpenIE for component, _ in run.stages.components for port in component.ports):
         run.stages.given_triples()
     if GivenEntities in run.cell.plan.loans:
         run.given_entities()

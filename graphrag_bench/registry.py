@@ -208,6 +208,6 @@ def register(kind: str, name: str, **facts: Any) -> Callable[[T], T]:
     return decorate
 
 
-def operator(name: str, *, needs: tuple[str, ...] = (), version: int = 1) -> Callable[[T], T]:
-    """Register a retrieval operator; ``needs`` names the graph attributes it reads."""
-    return register("operator", name, needs=needs, version=version)
+def operator(name: str, *, needs: tuple[str, ...] = (), version: int = 1, **facts: Any) -> Callable[[T], T]:
+    """Register a retrieval operator; ``needs`` names the graph attributes it reads, further facts are kept (``prompts``)."""
+    return register("operator", name, needs=needs, version=version, **facts)

@@ -115,7 +115,7 @@ def _requires(method: str) -> dict[str, str]:
 
 def _selects(key: str) -> bool:
     group, _, name = key.partition(".")
-    return (group in SELECTORS and SELECTORS[group][0] == name) or key == "graph.extractor"
+    return any(selector.key == name for selector in SELECTORS.get(group, ()))
 
 
 def _update(cfg: Any, item: Override) -> None:
@@ -139,23 +139,19 @@ def _delete(cfg: Any, item: Override) -> UserError | None:
 
 def group_settings(group: str, values: Mapping[str, Any]) -> tuple[dict[str, Setting], str]:
     """Return what a group may set, given its selectors, and who takes it; raise UserError for an unknown component."""
-    if group in PLAIN_GROUPS:
-        return PLAIN_GROUPS[group], group
-    selector, kind = SELECTORS[group]
-    name = values.get(selector)
-    own = {selector: Setting(selector, str | None, None) if group == "graph" else Setting(selector, str, REQUIRED)}
-    if name is None:
-        return own, f"a run without {group}"
-    component = REGISTRY.get(kind, str(name))
-    settings = {**own, **component.settings}
-    owner = f"{kind} {name}"
-    if group == "graph":
-        settings["extractor"] = Setting("extractor", str | None, None)
-        if values.get("extractor"):
-            extractor = REGISTRY.get("extractor", str(values["extractor"]))
-            settings = {**settings, **extractor.settings}
-            owner += f" with extractor {extractor.name}"
-    return settings, owner
+    settings = dict(PLAIN_GROUPS.get(group, {}))
+    owners = []
+    for key, kind, required in SELECTORS.get(group, ()):
+        settings[key] = Setting(key, str, REQUIRED) if required else Setting(key, str | None, None)
+        if (name := values.get(key)) is not None:
+            component = REGISTRY.get(kind, str(name))
+            settings |= component.settings
+            owners.append(f"{kind} {component.name}")
+        elif not required and not owners:
+            break  # an extractor without a builder, reports without communities: nobody would read them
+    if not owners and group not in PLAIN_GROUPS:
+        return settings, f"a run without {group}"
+    return settings, group if group in PLAIN_GROUPS else " with ".join(owners) or group
 
 
 def _usable(item: Override, config: Any) -> UserError | None:
@@ -246,17 +242,23 @@ def _faults(config: Mapping[str, Any], where: Sources) -> list[UserError]:
     own = {key: value for key, value in config.items() if key not in GROUPS}
     faults = settings_faults(own, RUN, where.locate, (), "a run")
     wrong = {name: own[name] for name in RUN if name in own and value_fault(own[name], RUN[name], "", "")}
-    for group in (*SELECTORS, *PLAIN_GROUPS):
+    for group in dict.fromkeys((*SELECTORS, *PLAIN_GROUPS)):
         values = config.get(group) or {}
         try:
             settings, owner = group_settings(group, values)
         except UserError as error:
-            selector, kind = SELECTORS[group]
-            if group == "graph" and values.get(selector) in {component.name for component in REGISTRY.all(kind)}:
-                selector = "extractor"
-            faults.append(UserError(f"{where.locate(group, selector)}: {error.problem}", error.fix))
+            faults.append(UserError(f"{where.locate(group, _unknown(group, values))}: {error.problem}", error.fix))
             continue
         # a page that takes a run's field over (seed: ${seed}) does not repeat its fault
         fresh = {name: value for name, value in values.items() if name not in wrong or wrong[name] != value}
         faults.extend(settings_faults(fresh, settings, where.locate, (group,), owner))
     return faults
+
+
+def _unknown(group: str, values: Mapping[str, Any]) -> str:
+    """Return the selector of a group that names no component there is."""
+    for key, kind, _ in SELECTORS[group]:
+        name = values.get(key)
+        if name is not None and str(name) not in {component.name for component in REGISTRY.all(kind)}:
+            return key
+    return SELECTORS[group][0].key

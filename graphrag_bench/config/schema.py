@@ -5,21 +5,35 @@ import re
 import typing
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from graphrag_bench.errors import UserError
 from graphrag_bench.registry import REQUIRED, Setting, nearest
 
 Locate = Callable[..., str]  # (path parts) -> "conf/method/x.yaml:7", for the start of a sentence
 
-GROUPS = ("method", "dataset", "chunking", "graph", "index", "embedder", "llm", "evaluation", "execution", "logging")
-# group -> (the key that names the component, the component's kind)
-SELECTORS = {
-    "dataset": ("loader", "dataset"),
-    "chunking": ("chunker", "chunker"),
-    "graph": ("builder", "builder"),
-    "embedder": ("backend", "embedder"),
-    "llm": ("backend", "chat_model"),
+GROUPS = (
+    "method", "dataset", "chunking", "graph", "community", "index", "embedder", "llm",
+    "evaluation", "execution", "logging",
+)
+
+
+class Selector(NamedTuple):
+    """A key of a group that names a component; the component's settings become the group's."""
+
+    key: str
+    kind: str
+    required: bool = True
+
+
+SELECTORS: dict[str, tuple[Selector, ...]] = {
+    "dataset": (Selector("loader", "dataset"),),
+    "chunking": (Selector("chunker", "chunker"),),
+    "graph": (Selector("builder", "builder", False), Selector("extractor", "extractor", False)),
+    "community": (Selector("clusterer", "clusterer", False), Selector("reports", "reporter", False)),
+    "index": (Selector("backend", "index"),),
+    "embedder": (Selector("backend", "embedder"),),
+    "llm": (Selector("backend", "chat_model"),),
 }
 STAGES = ("graph", "index", "retrieval", "answer", "score")
 
@@ -45,7 +59,13 @@ RUN = _fields(
     seed=(int, 0, False),
     retrieval_depth=(int, 20, False),
 )
-INDEX = _fields(k1=(float, 1.5, False), b=(float, 0.75, False))
+INDEX = _fields(
+    k1=(float, 1.5, False),
+    b=(float, 0.75, False),
+    node_text=(Literal["auto", "name", "description", "name+description"], "auto", False),
+    relationship_text=(Literal["auto", "name", "description", "triple"], "auto", False),
+    community_text=(Literal["summary", "report"], "summary", False),
+)
 EXECUTION = _fields(
     concurrency=(int, 8, True),
     attempts=(int, 5, True),

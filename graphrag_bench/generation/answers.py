@@ -5,12 +5,23 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
+class Item:
+    """One element of a context as it is shown: its section, text and chunks; its hierarchy layer, 0 but for communities."""
+
+    section: str
+    text: str
+    chunks: tuple[int, ...] = ()
+    layer: int = 0
+
+
+@dataclass(frozen=True)
 class Context:
     """What one question's prompt shows: the text, the chunks in it (ids, best first), and what was cut to make it fit."""
 
     text: str
     chunks: tuple[int, ...] = ()
     cut: int = 0  # elements left out or shortened for lack of room
+    items: tuple[Item, ...] = ()  # the same, element by element, for generators that put prompts together themselves
 
 
 @dataclass(frozen=True)

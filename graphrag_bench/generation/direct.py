@@ -6,6 +6,7 @@ from typing import Any
 
 from graphrag_bench.evaluation.refusal import is_refusal
 from graphrag_bench.generation.answers import Answer, Answers, Contexts
+from graphrag_bench.generation.shelf import PASSAGES
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.prompts import prompt, prompt_hash
@@ -14,7 +15,7 @@ from graphrag_bench.registry import register
 _HERE = "graphrag_bench.generation"
 _MARKER = re.compile(r"answer\s*[:：]\s*\**\s*", re.IGNORECASE)
 PROMPTS = prompt_hash(
-    _HERE, "system", "system_context", "short", "free", "reasoning", "reasoning_short", "reasoning_free", "refuse"
+    _HERE, "system", "system_context", "system_graph", "short", "free", "reasoning", "reasoning_short", "reasoning_free", "refuse"
 )
 
 
@@ -49,12 +50,12 @@ async def direct(
         max_tokens: room for the reply.
     """
     task = instruction(short_answer=short_answer, reasoning=reasoning, may_refuse=may_refuse)
-    cue = _cue(short_answer=short_answer, reasoning=reasoning)
+    asked_for = cue(short_answer=short_answer, reasoning=reasoning)
     rows = [row for row in range(len(questions)) if row not in questions.failed]
     replies = await model.ask_all(
         [
             Request(
-                turns(questions.texts[row], contexts[row].text, task, cue),
+                turns(questions.texts[row], contexts[row].text, task, asked_for),
                 max_tokens,
                 "answer",
                 "answer",
@@ -82,7 +83,7 @@ def instruction(*, short_answer: bool, reasoning: bool, may_refuse: bool) -> str
     return " ".join(parts + ([prompt(_HERE, "refuse")] if may_refuse else []))
 
 
-def _cue(*, short_answer: bool, reasoning: bool) -> str:
+def cue(*, short_answer: bool, reasoning: bool) -> str:
     return "Reasoning:" if reasoning else "Short answer:" if short_answer else "Answer:"
 
 
@@ -91,8 +92,9 @@ def turns(question: str, context: str, task: str, cue: str) -> tuple[Message, ..
 
     The instruction stands in the system turn: behind the question, small models take it for a part of the answer.
     """
-    shown = f"Passages:\n{context}\n\n" if context else ""
-    system = prompt(_HERE, "system_context" if context else "system")
+    shown = f"{context}\n\n" if context else ""
+    shows = "system" if not context else "system_context" if context.startswith(PASSAGES) else "system_graph"
+    system = prompt(_HERE, shows)
     return (Message("system", f"{system} {task}"), Message("user", f"{shown}Question: {question}\n{cue}"))
 
 

@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
-from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.generation.answers import Answer, Answers, Context
-from graphrag_bench.generation.context import assemble
+from graphrag_bench.generation.context import assemble, headings
+from graphrag_bench.generation.shelf import Shelf
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.llm.service import together
-from graphrag_bench.pipeline.plan import Plan
+from graphrag_bench.pipeline.execute import look_up
+from graphrag_bench.pipeline.method import Plan
 from graphrag_bench.pipeline.texts import Questions
-from graphrag_bench.pipeline.values import NONE_FAILED, Ranking
 
 _TURN_TOKENS = 16  # what a chat template puts around each of the two turns, at most
+_ANY = 1 << 30
 Finished = Callable[[Answer, Context], None]
 
 
@@ -25,21 +27,32 @@ def with_failures(questions: Questions, values: Mapping[str, Any]) -> Questions:
     return replace(questions, failed=failed)
 
 
+def shown_values(plan: Plan, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values the context's sections name, parts of values included."""
+    return {source: look_up(values, source) for section in plan.sections for source in section.sources}
+
+
 def contexts(
-    plan: Plan, model: ChatModel, questions: Questions, values: Mapping[str, Any], chunks: ChunkTable
+    plan: Plan, model: ChatModel, questions: Questions, values: Mapping[str, Any], shelf: Shelf
 ) -> tuple[Context, ...]:
-    """Return every question's context, in the room the model's window leaves beside instruction, question and reply."""
+    """Return every question's context, in the room the model's window leaves beside instruction, question and reply.
+
+    A generator that puts its prompts together itself (``whole``) gets every element its sections allow.
+    """
     if plan.generator is None:
         return tuple(Context("") for _ in questions.ids)
     component, settings = plan.generator
     overhead = component.extra["overhead"](settings, model.count) + 2 * _TURN_TOKENS
+    overhead += sum(model.count(heading) for heading in headings(plan.sections, shelf))
+    values = shown_values(plan, values)
     rows = []
     for number, text in enumerate(questions.texts):
         if number in questions.failed or not plan.sections:
             rows.append(Context(""))
             continue
         room = model.window - int(settings.get("max_tokens", 0)) - overhead - model.count(text)
-        rows.append(assemble(plan.sections, values, number, chunks, max(room, 0), model.count))
+        room = _ANY if component.extra.get("whole") else max(room, 0)
+        rows.append(assemble(plan.sections, values, number, shelf, room, model.count, plan.cut))
     return tuple(rows)
 
 
@@ -48,7 +61,7 @@ async def answer_batch(
     model: ChatModel,
     questions: Questions,
     values: Mapping[str, Any],
-    chunks: ChunkTable,
+    shelf: Shelf,
     finished: Finished = lambda answer, context: None,
 ) -> Answers:
     """Answer every question of the batch at once, as far as the model's limiter lets them.
@@ -58,22 +71,20 @@ async def answer_batch(
         model: who answers.
         questions: the batch, converted.
         values: what retrieval gave.
-        chunks: where texts are looked up.
+        shelf: where texts are looked up.
         finished: told of each answer as it comes, in no particular order.
     """
     if plan.generator is None:
         return ()
     component, settings = plan.generator
     questions = with_failures(questions, values)
-    shown = contexts(plan, model, questions, values, chunks)
+    shown = contexts(plan, model, questions, values, shelf)
     # asked without a word of what was retrieved, the question would be another method's
     bare = {row: "too_long: the window leaves no room for a context" for row, c in enumerate(shown) if c.cut and not c.text}
     questions = replace(questions, failed={**questions.failed, **bare})
 
     async def one(number: int) -> Answer:
-        failed = {0: questions.failed[number]} if number in questions.failed else NONE_FAILED
-        entities = None if questions.entities is None else (questions.entities[number],)
-        single = Questions((questions.ids[number],), (questions.texts[number],), entities, failed)
+        single = questions.take([number])
         answer: Answer = (await component.call(single, (shown[number],), model, **settings))[0]
         finished(answer, shown[number])
         return answer
@@ -82,18 +93,18 @@ async def answer_batch(
 
 
 def retrieved_documents(
-    plan: Plan, values: Mapping[str, Any], number: int, chunks: ChunkTable, depth: int
+    plan: Plan, values: Mapping[str, Any], number: int, shelf: Shelf, depth: int
 ) -> tuple[str, ...] | None:
-    """Return the documents a question's ranked chunks come from, best first, each once; None if the method retrieves none."""
-    if not plan.sections:
-        return None
-    found: dict[str, None] = {}
-    for section in plan.sections:
-        for source in section.sources:
-            value = values[source]
-            assert isinstance(value, Ranking)
-            for identity in value.row(number).ids:
-                found.update(dict.fromkeys(chunks[int(identity)].documents))
-                if len(found) >= depth:
-                    return tuple(found)[:depth]
-    return tuple(found)
+    """Return the documents a question's retrieved elements stand for, best first, each once; None if they stand for none."""
+    found = shelf.documents(plan.sections, shown_values(plan, values), number) if plan.sections else None
+    return None if found is None else tuple(islice(dict.fromkeys(_until(found, depth)), depth))
+
+
+def _until(documents: Any, depth: int) -> Any:
+    """Yield documents until ``depth`` different ones have come."""
+    seen: set[str] = set()
+    for document in documents:
+        seen.add(document)
+        yield document
+        if len(seen) >= depth:
+            return

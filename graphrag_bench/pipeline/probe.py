@@ -5,68 +5,26 @@ test that every registered operator and every method passes with no test written
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from graphrag_bench.chunking.types import Chunk, ChunkTable
-from graphrag_bench.embedding.base import Embedder
-from graphrag_bench.embedding.hashing import HashingEmbedder
+from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.errors import UserError
 from graphrag_bench.generation.answers import Answer
-from graphrag_bench.graph.builders.kg import build
-from graphrag_bench.graph.extraction import Extraction
+from graphrag_bench.generation.shelf import Shelf
 from graphrag_bench.graph.graph import Graph
-from graphrag_bench.index.lexical import LexicalIndex
-from graphrag_bench.index.vectors import ChunkVectors, NodeVectors
 from graphrag_bench.llm.base import ChatModel
-from graphrag_bench.pipeline.answering import answer_batch
+from graphrag_bench.pipeline.answering import answer_batch, retrieved_documents
 from graphrag_bench.pipeline.execute import convert, retrieve
-from graphrag_bench.pipeline.given import GivenEntities
-from graphrag_bench.pipeline.plan import Plan
-from graphrag_bench.pipeline.texts import Questions
-from graphrag_bench.pipeline.values import Chunks, Nodes, Ranking, Relationships
-
-_TEXTS = (
-    "Ada Brown built the Glass Bridge in Norhaven.",
-    "The Glass Bridge spans the river Ulm.",
-    "Ulm Mill burned in 1901.",
-)
-_TRIPLES = (
-    (("Ada Brown", "built", "Glass Bridge"), ("Glass Bridge", "is in", "Norhaven")),
-    (("Glass Bridge", "spans", "Ulm"),),
-    (),
-)
-QUESTIONS = Questions(
-    ("p1", "p2", "p3"),
-    ("Who built the Glass Bridge?", "Which river does the bridge in Norhaven span?", "zzz qqq?"),
-    failed={2: "probe: this question has failed before"},
-)
+from graphrag_bench.pipeline.method import Plan
+from graphrag_bench.pipeline.texts import Questions, Texts, Truths
+from graphrag_bench.pipeline.toy import QUESTIONS
+from graphrag_bench.pipeline.values import Chunks, Communities, Nodes, Ranking, Relationships
+from graphrag_bench.pipeline.walks import Frontier, Subgraphs
 
 
-def toy(folder: Path, model: ChatModel) -> dict[type, Any]:
-    """Return loans over a corpus of three chunks, one of them without a fact."""
-    embedder = HashingEmbedder()
-    chunks = toy_chunks()
-    graph = build(chunks, Extraction(tuple(() for _ in _TEXTS), _TRIPLES), embedder)
-    return {
-        Graph: graph,
-        ChatModel: model,
-        Embedder: embedder,
-        NodeVectors: NodeVectors(embedder.embed(graph.nodes["name"].to_pylist()), embedder),
-        ChunkVectors: ChunkVectors(embedder.embed(list(_TEXTS)), embedder),
-        LexicalIndex: LexicalIndex.build(list(_TEXTS), folder, k1=1.5, b=0.75),
-        GivenEntities: GivenEntities({"p1": ("Glass Bridge",), "p2": (), "p3": ("Ulm",)}),
-    }
-
-
-def toy_chunks() -> ChunkTable:
-    """Return the probe's chunks."""
-    return tuple(Chunk(number, text, "", (f"d{number}",), len(text.split())) for number, text in enumerate(_TEXTS))
-
-
-async def probe(plan: Plan, lend: Mapping[type, Any]) -> tuple[Answer, ...]:
+async def probe(plan: Plan, lend: Mapping[Any, Any]) -> tuple[Answer, ...]:
     """Run the plan on the toy; raise UserError saying which part broke its contract.
 
     Args:
@@ -78,8 +36,15 @@ async def probe(plan: Plan, lend: Mapping[type, Any]) -> tuple[Answer, ...]:
         values = await retrieve(plan, lend, questions)
         for name, value in values.items():
             _served(plan.name, name, value)
-            _contract(plan.name, name, value, lend[Graph])
-        return await answer_batch(plan, lend[ChatModel], questions, values, toy_chunks())
+            if fault := _broken(value, lend[Graph]):
+                raise UserError(
+                    f"{plan.name}: the result of step {name!r} breaks the contract on the probe: {fault}.",
+                    "Mend the operator.",
+                )
+        shelf = Shelf(lend[ChunkTable], lend[Graph])
+        for number in range(len(questions)):
+            retrieved_documents(plan, values, number, shelf, 20)
+        return await answer_batch(plan, lend[ChatModel], questions, values, shelf)
     except UserError:
         raise
     except Exception as error:
@@ -97,27 +62,51 @@ def _served(method: str, name: str, value: Any) -> None:
             raise UserError(f"{method}: step {name!r} cannot serve the probe: {said}.", "Correct its settings.")
 
 
-def _contract(method: str, name: str, value: Any, graph: Graph) -> None:
-    def broken(how: str) -> UserError:
-        return UserError(
-            f"{method}: the result of step {name!r} breaks the contract on the probe: {how}.", "Mend the operator."
-        )
-
-    if isinstance(value, Questions):
-        if len(value) != len(QUESTIONS):
-            raise broken("it has another number of questions than the batch")
-        return
-    if not isinstance(value, Ranking):
-        raise broken(f"it is a {type(value).__name__}")
-    sizes = {Nodes: graph.n_nodes, Relationships: graph.n_relationships, Chunks: graph.n_chunks}
+def _broken(value: Any, graph: Graph) -> str:
+    """Return how a value breaks its contract, or an empty text."""
+    if not isinstance(value, Ranking | Questions | Subgraphs | Frontier | Texts | Truths):
+        return f"it is a {type(value).__name__}"
+    if isinstance(value, Questions) and value.size != len(QUESTIONS):
+        return "it has another number of questions than the batch"
     if value.size != len(QUESTIONS):
-        raise broken(f"it has {value.size} rows for {len(QUESTIONS)} questions")
+        return f"it has {value.size} rows for {len(QUESTIONS)} questions"
     if 2 not in value.failed:
-        raise broken("a question that had failed is no longer marked so")
+        return "a question that had failed is no longer marked so"
+    if isinstance(value, Ranking):
+        return _bad_ranking(value, graph)
+    if isinstance(value, Subgraphs | Frontier):
+        return _bad_walk(value, graph)
+    return ""
+
+
+def _bad_ranking(value: Ranking, graph: Graph) -> str:
+    sizes: dict[type, int] = {
+        Nodes: graph.n_nodes,
+        Relationships: graph.n_relationships,
+        Chunks: graph.n_chunks,
+        Communities: graph.n_communities,
+    }
     for row in value:
-        if len(row.ids) and (row.ids.min() < 0 or row.ids.max() >= sizes.get(type(value), np.inf)):
-            raise broken("an id lies outside the graph")
+        if len(row.ids) and (row.ids.min() < 0 or row.ids.max() >= sizes[type(value)]):
+            return "an id lies outside the graph"
         if not np.isfinite(row.scores).all():
-            raise broken("a score is not finite")
+            return "a score is not finite"
         if len(row.ids) > 1 and not (np.lexsort((row.ids, -row.scores)) == np.arange(len(row.ids))).all():
-            raise broken("a row is not sorted best first, ties by rising id")
+            return "a row is not sorted best first, ties by rising id"
+    return ""
+
+
+def _bad_walk(value: Subgraphs | Frontier, graph: Graph) -> str:
+    for row in value.rows:
+        for item in row:
+            nodes = (item.node,) if hasattr(item, "node") else item.nodes
+            walked = (item.relationship,) if hasattr(item, "node") else item.relationships
+            if not all(0 <= node < graph.n_nodes for node in nodes):
+                return "a node lies outside the graph"
+            if not all(-1 <= relationship < graph.n_relationships for relationship in walked):
+                return "a relationship lies outside the graph"
+            if not np.isfinite(item.score):
+                return "a score is not finite"
+            if isinstance(value, Subgraphs) and len(item.directions) != len(item.relationships):
+                return "a path has another number of directions than relationships"
+    return ""

@@ -1,13 +1,10 @@
-"""The offline stages of a cell, each an artifact: chunks, extraction, graph, vectors, lexical index."""
+"""The offline stages of a cell that make its graph, each an artifact: chunks, extraction, graph, communities, reports."""
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from graphrag_bench.chunking.table import open_chunks, save_chunks
 from graphrag_bench.chunking.types import ChunkTable
@@ -15,10 +12,10 @@ from graphrag_bench.config.schema import filled
 from graphrag_bench.data.types import Dataset, GivenOpenIE
 from graphrag_bench.embedding.base import Embedder
 from graphrag_bench.errors import UserError
-from graphrag_bench.graph.extraction import Extraction
+from graphrag_bench.graph.built import Built
+from graphrag_bench.graph.communities import Hierarchy, Reports
+from graphrag_bench.graph.extraction import Extraction, RichExtraction, open_extraction
 from graphrag_bench.graph.graph import Graph
-from graphrag_bench.index.lexical import LANGUAGE, LexicalIndex
-from graphrag_bench.index.vectors import ChunkVectors, NodeVectors
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.llm.cache import TRANSIENT
 from graphrag_bench.progress import Progress
@@ -27,6 +24,13 @@ from graphrag_bench.store.artifacts import Artifact, Spec, Store, digest
 from graphrag_bench.store.embedded import StoredEmbedder
 
 Spend = Callable[[str], dict[str, Any]]  # stage -> ledger totals of it so far
+
+
+def asks(component: Component, settings: Mapping[str, Any]) -> bool:
+    """Say whether a component, with these settings, asks the chat model."""
+    if not any(port.annotation is ChatModel for port in component.ports):
+        return False
+    return bool(component.extra.get("spends", lambda _: True)(filled(settings, component.settings)))
 
 
 class Stages:
@@ -52,6 +56,7 @@ class Stages:
         self._spend = spend
         self.progress = progress
         self.artifacts: dict[str, Artifact] = {}
+        self._made: Graph | None = None
 
     # -- what is wanted: specs need no work, so `plan` and `check` can ask for them --
 
@@ -64,32 +69,46 @@ class Stages:
     def extraction_spec(self) -> Spec:
         """Return the extraction's spec."""
         component = self.extractor()
-        settings = filled(self.config["graph"], component.settings)
-        inputs = {"chunks": self.chunk_spec().key}
-        if any(port.annotation is ChatModel for port in component.ports):
-            inputs["model"] = digest(dict(self._model_identity()))
-            inputs["prompts"] = component.extra.get("prompts", "")
-        else:
+        inputs = {"chunks": self.chunk_spec().key, **self._inputs(component, self.config["graph"])}
+        if any(port.annotation == GivenOpenIE for port in component.ports):
             given = self.dataset.triples or ()
             inputs["given"] = digest([[row.document, row.entities, row.triples] for row in given])
+        settings = filled(self.config["graph"], component.settings)
         return Spec("extraction", component.name, component.version, settings, inputs)
 
     def graph_spec(self) -> Spec:
         """Return the graph's spec."""
         component, settings = self._chosen("graph", "builder")
-        inputs = {"extraction": self.extraction_spec().key, "embedder": digest(dict(self._embedder().identity))}
+        inputs = {"chunks": self.chunk_spec().key, **self._inputs(component, self.config["graph"])}
+        if self.extracts():
+            inputs["extraction"] = self.extraction_spec().key
         return Spec("graph", component.name, component.version, settings, inputs)
 
-    def chunk_vector_spec(self) -> Spec:
-        """Return the spec of the chunks' vectors; the chunks must be in the store."""
-        found = self.store.find(self.chunk_spec())
-        texts = [chunk.text for chunk in open_chunks(found.path)] if found else []
-        return self.stored_embedder("chunk vectors").spec(texts)
+    def hierarchy_spec(self) -> Spec:
+        """Return the spec of the communities."""
+        component, settings = self._chosen("community", "clusterer")
+        inputs = {"graph": self.graph_spec().key, **self._inputs(component, self.config["community"])}
+        return Spec("communities", component.name, component.version, settings, inputs)
 
-    def lexical_spec(self) -> Spec:
-        """Return the lexical index's spec."""
-        settings = {**self.config["index"], "language": LANGUAGE}
-        return Spec("lexical", "bm25", 1, settings, {"chunks": self.chunk_spec().key})
+    def reports_spec(self) -> Spec:
+        """Return the spec of the communities' reports."""
+        component = self.reporter()
+        assert component is not None
+        settings = filled(self.config["community"], component.settings)
+        inputs = {"communities": self.hierarchy_spec().key, **self._inputs(component, self.config["community"])}
+        return Spec("reports", component.name, component.version, settings, inputs)
+
+    def _inputs(self, component: Component, settings: Mapping[str, Any]) -> dict[str, str]:
+        """Return what a component's output hangs on beside its settings: model, prompts, embedder, files."""
+        inputs = {}
+        if asks(component, settings):
+            inputs["model"] = digest(dict(self._model_identity()))
+            inputs["prompts"] = component.extra.get("prompts", "")
+        if any(port.annotation is Embedder for port in component.ports):
+            inputs["embedder"] = digest(dict(self._embedder().identity))
+        if read := component.extra.get("inputs"):
+            inputs["files"] = read(filled(settings, component.settings))
+        return inputs
 
     def builder(self) -> Component | None:
         """Return the graph builder, or None when the method builds no graph."""
@@ -99,6 +118,31 @@ class Stages:
     def extractor(self) -> Component:
         """Return the extractor."""
         return REGISTRY.get("extractor", str(self.config["graph"].get("extractor")))
+
+    def extracts(self) -> bool:
+        """Say whether the graph is made of an extraction."""
+        builder = self.builder()
+        return builder is not None and any(port.annotation in (Extraction, RichExtraction) for port in builder.ports)
+
+    def clusterer(self) -> Component | None:
+        """Return the clusterer, or None where no communities are looked for."""
+        name = self.config["community"].get("clusterer")
+        return REGISTRY.get("clusterer", name) if name else None
+
+    def reporter(self) -> Component | None:
+        """Return the report builder, or None where no reports are written."""
+        name = self.config["community"].get("reports") if self.clusterer() else None
+        return REGISTRY.get("reporter", name) if name else None
+
+    @property
+    def components(self) -> list[tuple[Component, Mapping[str, Any]]]:
+        """The components that make the graph, with the group's settings."""
+        builder = self.builder()
+        if builder is None:
+            return []
+        graph, community = self.config["graph"], self.config["community"]
+        made = [(builder, graph), *([(self.extractor(), graph)] if self.extracts() else [])]
+        return made + [(found, community) for found in (self.clusterer(), self.reporter()) if found is not None]
 
     def _chosen(self, group: str, selector: str) -> tuple[Component, dict[str, Any]]:
         component = REGISTRY.get(selector, self.config[group][selector])
@@ -120,28 +164,23 @@ class Stages:
                 "tokens": sum(c.tokens for c in chunks),
             }
 
-        return open_chunks((await self._get("chunks", self.chunk_spec(), build)).path)
+        return open_chunks((await self.get("chunks", self.chunk_spec(), build)).path)
 
-    async def extraction(self) -> Extraction:
+    async def extraction(self) -> Extraction | RichExtraction:
         """Return the extraction; raise UserError when it stays below its floor."""
         component = self.extractor()
         chunks = await self.chunks()
-        lend: dict[Any, Any] = {ChunkTable: chunks}
-        ports = {port.annotation for port in component.ports}
-        if ChatModel in ports:
-            lend[ChatModel] = self._model()
-        if GivenOpenIE in ports:
-            lend[GivenOpenIE] = self.given_triples()
 
         async def build(folder: Path) -> dict[str, Any]:
             self.progress.stage("extraction", len(chunks))
-            found: Extraction = await _call(component, lend, filled(self.config["graph"], component.settings))
-            facts = found.statistics()
-            self._floor(facts)
+            found = await self._call(component, "graph", {ChunkTable: chunks})
+            facts: dict[str, Any] = found.statistics()
+            if asks(component, self.config["graph"]):  # floors are for a model's replies; given triples are what they are
+                self._floor("Extraction", facts, facts["chunks"])
             found.save(folder)
             return {**facts, "spent": self._spend("extraction")}
 
-        return Extraction.open((await self._get("extraction", self.extraction_spec(), build)).path)
+        return open_extraction((await self.get("extraction", self.extraction_spec(), build)).path)
 
     def given_triples(self) -> GivenOpenIE:
         """Return the triples that came with the dataset; raise UserError where none did."""
@@ -153,100 +192,145 @@ class Stages:
         return self.dataset.triples
 
     def _forget_failed(self) -> None:
-        """Remove an extraction whose failures are worth another try, and the graph that was built from it.
+        """Remove a stage whose failures are worth another try, and every stage that was built from it.
 
         Failures that say something of the server and nothing of the prompt always are; the others with retry_failed. What
-        was extracted is in the reply cache, so only the failed calls are made again.
+        was done is in the reply cache, so only the failed calls are made again.
         """
-        old = None if "extraction" in self.artifacts else self.store.find(self.extraction_spec())
-        failed = set(old.facts["failed"]) if old is not None else set()
-        if failed & TRANSIENT or (failed and self.config["execution"]["retry_failed"]):
-            self.store.discard(self.extraction_spec())
-            self.store.discard(self.graph_spec())
+        stages = [("extraction", self.extraction_spec())] if self.extracts() else []
+        stages.append(("graph", self.graph_spec()))
+        stages += [("communities", self.hierarchy_spec())] if self.clusterer() else []
+        stages += [("reports", self.reports_spec())] if self.reporter() else []
+        stale = False
+        for name, spec in stages:
+            old = None if name in self.artifacts else self.store.find(spec)
+            failed = set(old.facts.get("failed") or ()) if old is not None else set()
+            stale = stale or bool(failed & TRANSIENT or (failed and self.config["execution"]["retry_failed"]))
+            if stale:
+                self.store.discard(spec)
 
-    def _floor(self, facts: Mapping[str, Any]) -> None:
+    def _floor(self, what: str, facts: Mapping[str, Any], units: int) -> None:
         limits = self.config["execution"]
-        if not facts["chunks"] or not any(port.annotation is ChatModel for port in self.extractor().ports):
-            return  # floors are for a model's replies; given triples are what they are
-        per_chunk = facts["entities"] / facts["chunks"]
+        if not units:
+            return
         said = ""
         if facts["parse_rate"] < limits["min_parse_rate"]:
             floor = f"execution.min_parse_rate={limits['min_parse_rate']}"
-            said = f"only {facts['parse_rate']:.0%} of the chunks gave a readable reply ({floor})"
-        elif per_chunk < limits["min_entities"]:
-            said = f"only {per_chunk:.2f} entities a chunk were found (execution.min_entities={limits['min_entities']})"
+            said = f"only {facts['parse_rate']:.0%} of the calls gave a readable reply ({floor})"
+        elif "entities" in facts and (each := facts["entities"] / units) < limits["min_entities"]:
+            said = f"only {each:.2f} entities a chunk were found (execution.min_entities={limits['min_entities']})"
         if said:
             kinds = ", ".join(f"{count} {kind}" for kind, count in facts["failed"].items()) or "no call failed"
             raise UserError(
-                f"Extraction stopped: {said}; failures: {kinds}.",
+                f"{what} stopped: {said}; failures: {kinds}.",
                 "Mend the model or its server and run again with execution.retry_failed=true; finished replies are kept.",
             )
 
     async def graph(self) -> Graph:
-        """Return the graph."""
-        component, settings = self._chosen("graph", "builder")
-        lend: dict[Any, Any]
-        self._forget_failed()
-        if self.store.find(self.graph_spec()) is not None:
-            self._note("extraction", self.extraction_spec())
-            lend = {}  # the graph is there: what it was built from need not be
+        """Return the graph, with its communities and their reports where the configuration asks for them."""
+        if self._made is None:
+            self._forget_failed()
+            graph = await self._graph()
+            if self.clusterer() is not None:
+                hierarchy = await self._hierarchy(graph)
+                graph = graph.with_communities(hierarchy, None)
+                if self.reporter() is not None:
+                    graph = graph.with_communities(hierarchy, await self._reports(graph))
+            self._made = graph  # one object for all who read it: its views of itself are kept with it
+        return self._made
+
+    async def _graph(self) -> Graph:
+        component, _ = self._chosen("graph", "builder")
+        lend: dict[Any, Any] = {}
+        if self.store.find(self.graph_spec()) is not None:  # what it was built from need not be there
+            self._note("extraction", self.extraction_spec()) if self.extracts() else None
         else:
-            lend = {ChunkTable: await self.chunks(), Extraction: await self.extraction()}
-        embedder = self.stored_embedder("node vectors")
+            lend = {ChunkTable: await self.chunks()}
+            if self.extracts():
+                found = await self.extraction()
+                rich = isinstance(found, RichExtraction)
+                lend[Extraction] = found.plain() if isinstance(found, RichExtraction) else found
+                lend[RichExtraction] = found if rich else RichExtraction.of(lend[Extraction])
 
         async def build(folder: Path) -> dict[str, Any]:
             self.progress.stage("graph", 0)
-            arguments = _lent(component, {**lend, Embedder: embedder})
-            graph = await asyncio.to_thread(component.call, **arguments, **settings)
-            graph.save(folder)
-            for made in embedder.artifacts.values():
-                self.artifacts["node vectors"] = made
-            within = [made.facts for made in embedder.artifacts.values() if made.built]
+            embedder = self.stored_embedder("node vectors")
+            made = await self._call(component, "graph", {**lend, Embedder: embedder})
+            built = made if isinstance(made, Built) else Built(made, {})
+            built.graph.save(folder)
+            for artifact in embedder.artifacts.values():
+                self.artifacts.setdefault("node vectors", artifact)
+            within = [artifact.facts for artifact in embedder.artifacts.values() if artifact.built]
             embedding = {f"embedding_{unit}": sum(facts[unit] for facts in within) for unit in ("seconds", "cpu_seconds")}
-            return {**graph.statistics(), **embedding}
+            failed: dict[str, int] = {}
+            for reason in built.failed.values():
+                kind = reason.split(":")[0]
+                failed[kind] = failed.get(kind, 0) + 1
+            spent = self._spend("graph")
+            return {
+                **built.graph.statistics(), **built.facts, **embedding, "failed": failed, **({"spent": spent} if spent else {}),
+            }
 
-        return Graph.open((await self._get("graph", self.graph_spec(), build)).path)
+        return Graph.open((await self.get("graph", self.graph_spec(), build)).path)
+
+    async def _hierarchy(self, graph: Graph) -> Hierarchy:
+        component, _ = self._chosen("community", "clusterer")
+
+        async def build(folder: Path) -> dict[str, Any]:
+            self.progress.stage("communities", 0)
+            found = await self._call(component, "community", {Graph: graph, Embedder: self.stored_embedder("vectors")})
+            found.save(folder)
+            return dict(found.statistics())
+
+        return Hierarchy.open((await self.get("communities", self.hierarchy_spec(), build)).path)
+
+    async def _reports(self, graph: Graph) -> Reports:
+        component = self.reporter()
+        assert component is not None
+        found = self.store.find(self.reports_spec())
+        chunks: ChunkTable = () if found is not None else await self.chunks()
+
+        async def build(folder: Path) -> dict[str, Any]:
+            self.progress.stage("reports", graph.n_communities)
+            lend = {Graph: graph, ChunkTable: chunks, Embedder: self.stored_embedder("vectors")}
+            written = await self._call(component, "community", lend)
+            facts = written.statistics()
+            if asks(component, self.config["community"]):
+                self._floor("Writing reports", facts, facts["reports"])
+            written.save(folder)
+            spent = self._spend("reports")
+            return {**facts, **({"spent": spent} if spent else {})}
+
+        return Reports.open((await self.get("reports", self.reports_spec(), build)).path)
+
+    async def _call(self, component: Component, group: str, lend: dict[Any, Any]) -> Any:
+        """Call a component with what it takes and its settings; one that does not ask the model gets none."""
+        settings = filled(self.config[group], component.settings)
+        ports = {port.annotation for port in component.ports}
+        if ChatModel in ports:
+            lend[ChatModel] = self._model() if asks(component, self.config[group]) else None
+        if GivenOpenIE in ports:
+            lend[GivenOpenIE] = self.given_triples()
+        arguments = _lent(component, lend)
+        if inspect.iscoroutinefunction(component.call):
+            return await component.call(**arguments, **settings)
+        return await asyncio.to_thread(component.call, **arguments, **settings)
+
+    def embedder(self) -> Embedder:
+        """Return the run's embedder."""
+        return self._embedder()
 
     def stored_embedder(self, what: str) -> StoredEmbedder:
         """Return the run's embedder, going through the store; ``what`` names the stage for the display."""
         return StoredEmbedder(self._embedder(), self.store, self.progress, what)
-
-    async def node_vectors(self) -> NodeVectors:
-        """Return the vectors of the graph's node names."""
-        graph = await self.graph()
-        return NodeVectors(await self._vectors("node vectors", graph.nodes["name"].to_pylist()), self._embedder())
-
-    async def chunk_vectors(self) -> ChunkVectors:
-        """Return the vectors of the chunks."""
-        chunks = await self.chunks()
-        return ChunkVectors(await self._vectors("chunk vectors", [chunk.text for chunk in chunks]), self._embedder())
-
-    async def _vectors(self, name: str, texts: Sequence[str]) -> NDArray[np.float32]:
-        embedder = self.stored_embedder(name)
-        matrix = await asyncio.to_thread(embedder.embed, texts, "passage")
-        for artifact in embedder.artifacts.values():
-            self.artifacts.setdefault(name, artifact)
-        return matrix
-
-    async def lexical(self) -> LexicalIndex:
-        """Return the lexical index over the chunks."""
-        chunks = await self.chunks()
-
-        async def build(folder: Path) -> dict[str, Any]:
-            self.progress.stage("lexical index", len(chunks))
-            index = self.config["index"]
-            LexicalIndex.build([chunk.text for chunk in chunks], folder, k1=index["k1"], b=index["b"])
-            return {"chunks": len(chunks)}
-
-        artifact = await self._get("lexical index", self.lexical_spec(), build)
-        return LexicalIndex.open(artifact.path, len(chunks))
 
     def _note(self, name: str, spec: Spec) -> None:
         artifact = self.store.find(spec)
         if artifact is not None:
             self.artifacts.setdefault(name, artifact)
 
-    async def _get(self, name: str, spec: Spec, build: Callable[[Path], Any]) -> Artifact:
+    async def get(self, name: str, spec: Spec, build: Callable[[Path], Any]) -> Artifact:
+        """Return an artifact of this cell, built if it is not there, and note it under the stage's name."""
         artifact = await self.store.get(spec, build)
         if name not in self.artifacts:  # asked for again, it is there, and all the same this cell may have built it
             self.progress.finish(name, "built" if artifact.built else "in the store")
@@ -262,8 +346,3 @@ def _lent(component: Component, lend: Mapping[Any, Any]) -> dict[str, Any]:
             f"It can take {', '.join(getattr(t, '__name__', str(t)) for t in lend)}.",
         )
     return {port.name: lend[port.annotation] for port in component.ports}
-
-
-async def _call(component: Component, lend: Mapping[Any, Any], settings: Mapping[str, Any]) -> Any:
-    result = component.call(**_lent(component, lend), **settings)
-    return await result if inspect.isawaitable(result) else result

@@ -10,11 +10,13 @@ somebody asks for an order, since the next operator is often one more sparse pro
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Ids = NDArray[np.int64]
 Scores = NDArray[np.float64]
@@ -94,6 +96,23 @@ class Ranking:
         whole = cls(dense=scores, failed=failed)
         return whole if top_k is None else whole.top(top_k)
 
+    @classmethod
+    def of_csr(cls, scores: sparse.csr_array, top_k: int | None = None, failed: Reasons = NONE_FAILED) -> Self:
+        """Build from a sparse (size, n) matrix in which a score of 0 means absent; keep the ``top_k`` best if given."""
+        scores.sum_duplicates()
+        parts = [slice(int(start), int(end)) for start, end in pairwise(scores.indptr)]
+        rows = []
+        for indices, values in ((scores.indices[part], scores.data[part]) for part in parts):
+            # the indices rise, so the smaller place among equals is the smaller id
+            at, kept = _best(values, len(values) if top_k is None else top_k)
+            by_rank = order(at, kept)
+            rows.append(Row(indices[at[by_rank]].astype(np.int64), kept[by_rank].astype(np.float64)))
+        rows.insert(0, Row(np.empty(0, np.int64), np.empty(0)))
+        indptr = np.cumsum([len(row.ids) for row in rows]).astype(np.int64)
+        return cls(
+            indptr, np.concatenate([row.ids for row in rows]), np.concatenate([row.scores for row in rows]), failed=failed
+        )
+
     def take(self, rows: Sequence[int]) -> Self:
         """Return the ranking of some questions only, in the given order."""
         failed = {at: self.failed[row] for at, row in enumerate(rows) if row in self.failed}
@@ -171,6 +190,17 @@ class Ranking:
         out = np.zeros((self.size, n), dtype=np.float64)
         out[np.repeat(np.arange(self.size), np.diff(indptr)), ids] = scores
         return out
+
+    def csr(self, n: int) -> sparse.csr_array:
+        """Return the scores as a sparse (size, n) matrix, columns rising; a 0 that was given stays stored."""
+        if self._rows is None:
+            return sparse.csr_array(self.dense_or_fail())
+        indptr, ids, scores = self._rows
+        # products want both sides' indices of one width, and the incidences have the narrow one where it is enough
+        narrow = np.int32 if max(n, len(ids)) < np.iinfo(np.int32).max else np.int64
+        matrix = sparse.csr_array((scores.copy(), ids.astype(narrow), indptr.astype(narrow)), shape=(self.size, n))
+        matrix.sort_indices()
+        return matrix
 
     def top(self, k: int) -> Self:
         """Keep the ``k`` best of each question."""

@@ -1,6 +1,7 @@
 """Contexts: what is shown, in which order, and what is cut where. A token is a word here."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,9 +9,10 @@ from hypothesis import strategies as st
 
 from graphrag_bench.chunking.types import Chunk
 from graphrag_bench.generation.answers import Answer
-from graphrag_bench.generation.context import assemble, joined
+from graphrag_bench.generation.context import assemble
+from graphrag_bench.generation.shelf import Shelf
 from graphrag_bench.pipeline.answering import answer_batch, contexts, retrieved_documents, with_failures
-from graphrag_bench.pipeline.plan import Plan, Section
+from graphrag_bench.pipeline.method import Plan, Section
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.pipeline.values import Chunks
 from graphrag_bench.registry import REGISTRY
@@ -37,7 +39,15 @@ def ranked(*ids):
 
 
 def shown(sections, values, texts, room=10**6):
-    return assemble(sections, values, 0, texts, room, count)
+    context = assemble(sections, values, 0, Shelf(texts), room, count)
+    assert context.text == "" or context.text.startswith("Passages:\n")
+    return replace(context, text=context.text.removeprefix("Passages:\n"), items=())
+
+
+def joined(section, values, number):
+    """The ids a section shows, whatever the room."""
+    texts = chunks(*[1] * 9)
+    return [element.chunks[0] for element in Shelf(texts).elements(section, values, number)]
 
 
 def test_elements_stand_in_rank_order_numbered_with_their_text():
@@ -135,7 +145,7 @@ class Model:
 def plan(*sections, generator=True, **settings):
     component = REGISTRY.get("generator", "direct")
     chosen = {name: setting.default for name, setting in component.settings.items()} | {"max_tokens": 8} | settings
-    return Plan("X", (), (), sections, (component, chosen) if generator else None)
+    return Plan("X", (), (), sections, tuple(s.name for s in reversed(sections)), (component, chosen) if generator else None)
 
 
 QUESTIONS = Questions(("a", "b", "c"), ("who is it", "where", "when was that"), failed={1: "timeout: 60 s"})
@@ -145,20 +155,20 @@ VALUES = {"found": Chunks.of_rows([([0, 1], [2.0, 1.0]), ([], []), ([1], [1.0])]
 def test_the_context_has_the_room_the_window_leaves():
     model = Model()
     model.window = 4000
-    wide = contexts(plan(section("found")), model, QUESTIONS, VALUES, chunks(300, 300))
+    wide = contexts(plan(section("found")), model, QUESTIONS, VALUES, Shelf(chunks(300, 300)))
     assert [context.chunks for context in wide] == [(0, 1), (), (1,)]
     model.window = 300
-    narrow = contexts(plan(section("found")), model, QUESTIONS, VALUES, chunks(300, 300))
+    narrow = contexts(plan(section("found")), model, QUESTIONS, VALUES, Shelf(chunks(300, 300)))
     assert narrow[0].cut > 0
     assert count(narrow[0].text) < 300 - 8 - count(QUESTIONS.texts[0])
-    more = contexts(plan(section("found"), max_tokens=100), model, QUESTIONS, VALUES, chunks(300, 300))
+    more = contexts(plan(section("found"), max_tokens=100), model, QUESTIONS, VALUES, Shelf(chunks(300, 300)))
     assert count(more[0].text) == count(narrow[0].text) - 92  # a longer reply leaves less
     model.window = 1
     assert [
-        context.text for context in contexts(plan(section("found")), model, QUESTIONS, VALUES, chunks(300, 300))
+        context.text for context in contexts(plan(section("found")), model, QUESTIONS, VALUES, Shelf(chunks(300, 300)))
     ] == ["", "", ""]
     assert [
-        c.text for c in contexts(plan(section("found"), generator=False), model, QUESTIONS, VALUES, chunks(3, 3))
+        c.text for c in contexts(plan(section("found"), generator=False), model, QUESTIONS, VALUES, Shelf(chunks(3, 3)))
     ] == [""] * 3
 
 
@@ -166,7 +176,7 @@ def test_a_batch_is_answered_and_a_question_that_failed_is_not_asked():
     model, heard = Model(), []
     model.window = 4000
     answers = asyncio.run(
-        answer_batch(plan(section("found")), model, QUESTIONS, VALUES, chunks(3, 3), lambda *pair: heard.append(pair))
+        answer_batch(plan(section("found")), model, QUESTIONS, VALUES, Shelf(chunks(3, 3)), lambda *pair: heard.append(pair))
     )
     assert answers == (
         Answer("a", "ok", "Ada"),
@@ -176,7 +186,7 @@ def test_a_batch_is_answered_and_a_question_that_failed_is_not_asked():
     assert [request.subject for request in model.asked] == ["a"]
     assert sorted(answer.question for answer, _ in heard) == ["a", "b", "c"]
     assert {answer.question: context.chunks for answer, context in heard}["a"] == (0, 1)
-    assert asyncio.run(answer_batch(plan(generator=False), model, QUESTIONS, VALUES, ())) == ()
+    assert asyncio.run(answer_batch(plan(generator=False), model, QUESTIONS, VALUES, Shelf(()))) == ()
 
 
 def test_failures_of_any_step_are_failures_of_the_question():
@@ -187,14 +197,14 @@ def test_retrieved_documents_are_those_of_the_ranked_chunks_each_once():
     texts = chunks(1, 1, 1, documents=[("d0", "d9"), ("d1",), ("d9", "d2")])
     values = {"found": ranked(0, 2, 1), "more": ranked(1)}
     made = plan(section("found"), section("more"))
-    assert retrieved_documents(made, values, 0, texts, 20) == ("d0", "d9", "d2", "d1")
-    assert retrieved_documents(made, values, 0, texts, 3) == ("d0", "d9", "d2")
-    assert retrieved_documents(made, values, 0, texts, 1) == ("d0",)
-    assert retrieved_documents(plan(section("none")), {"none": Chunks.empty(1)}, 0, texts, 5) == ()
-    assert retrieved_documents(plan(), {}, 0, texts, 5) is None
+    assert retrieved_documents(made, values, 0, Shelf(texts), 20) == ("d0", "d9", "d2", "d1")
+    assert retrieved_documents(made, values, 0, Shelf(texts), 3) == ("d0", "d9", "d2")
+    assert retrieved_documents(made, values, 0, Shelf(texts), 1) == ("d0",)
+    assert retrieved_documents(plan(section("none")), {"none": Chunks.empty(1)}, 0, Shelf(texts), 5) == ()
+    assert retrieved_documents(plan(), {}, 0, Shelf(texts), 5) is None
 
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_the_ranking_is_read_beyond_what_the_context_shows(depth):
     made = plan(section("found", top_k=1))
-    assert len(retrieved_documents(made, {"found": ranked(1, 0)}, 0, chunks(1, 1), depth)) == depth
+    assert len(retrieved_documents(made, {"found": ranked(1, 0)}, 0, Shelf(chunks(1, 1)), depth)) == depth

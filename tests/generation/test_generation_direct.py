@@ -51,7 +51,7 @@ def test_the_reply_is_the_answer():
 
 def test_what_is_asked():
     model = Model("x", "y")
-    answers(model, "Who built it?", "When?", contexts=(Context("[1] Ada built it."), Context("")), max_tokens=17)
+    answers(model, "Who built it?", "When?", contexts=(Context("Passages:\n[1] Ada built it."), Context("")), max_tokens=17)
     first, second = model.requests
     assert (first.subject, first.stage, first.purpose, first.max_tokens, first.schema) == (
         "a",

@@ -1,6 +1,8 @@
 """Small random graphs with everything that trips an operator: isolated nodes, loops, parallel relationships, synonyms."""
 
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +12,8 @@ import pytest
 from scipy import sparse
 
 from graphrag_bench.graph.graph import Graph
+from graphrag_bench.llm.backends.scripted import Scripted
+from graphrag_bench.llm.service import Chat
 
 
 def graph_of(n, edges, node_chunk=(), edge_chunk=(), chunks=1):
@@ -126,3 +130,31 @@ def same() -> Callable[[Any, Any], None]:
         assert dict(one.failed) == dict(two.failed)
 
     return check
+
+
+def told(triples, kind="fact"):
+    """A graph of (subject, relation, object) in the order given: nodes by first mention, all in one chunk."""
+    names = list(dict.fromkeys(end for subject, _, target in triples for end in (subject, target)))
+    graph = graph_of(len(names), [(names.index(s), names.index(o), kind, 1.0) for s, _, o in triples])
+    relations = graph.relationships.set_column(3, "name", pa.array([r for _, r, _ in triples], pa.string()))
+    return replace(graph, nodes=pa.table({"name": pa.array(names, pa.string())}), relationships=relations)
+
+
+def model_of(answer, window=8192):
+    """A model that answers by a function of (last message, schema) with a text or JSON; its ``asked`` lists the messages."""
+    asked = []
+
+    def reply(messages, schema):
+        asked.append(messages[-1].text)
+        said = answer(messages[-1].text, schema)
+        return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+
+    model = Chat(Scripted.of(reply, window=window), attempts=1)
+    model.asked = asked
+    return model
+
+
+@pytest.fixture(scope="session")
+def asking() -> SimpleNamespace:
+    """The helpers for operators that ask a model."""
+    return SimpleNamespace(told=told, model_of=model_of)

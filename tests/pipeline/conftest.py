@@ -9,6 +9,7 @@ import yaml
 
 from graphrag_bench.config import sources
 from graphrag_bench.pipeline.plan import Planner
+from graphrag_bench.pipeline.wiring import Ground
 from graphrag_bench.registry import REGISTRY, Registry
 
 
@@ -29,7 +30,8 @@ def planner(tmp_path: Path) -> Callable[..., Planner]:
                     return f"page:{lines[keys[1:depth]]}"
             return "page:1"
 
-        return Planner(yaml.safe_load(text), REGISTRY.get("builder", graph) if graph else None, locate)
+        provides = frozenset(REGISTRY.get("builder", graph).provides) if graph else frozenset()
+        return Planner(yaml.safe_load(text), Ground(graph, provides), locate)
 
     return made
 

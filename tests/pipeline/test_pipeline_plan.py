@@ -38,7 +38,7 @@ def test_a_good_page_becomes_a_plan(planner):
         ("relationships", "relationship.aggregator", {"nodes": ("ranked",)}),
         ("chunks", "chunk.aggregator", {"relationships": ("relationships",)}),  # left out: exactly one value fits
     ]
-    assert plan.steps[1].settings == {"damping": 0.5, "weighted": True, "top_k": None}
+    assert plan.steps[1].settings | {"damping": 0.5, "weighted": True, "top_k": None} == plan.steps[1].settings
     assert [(s.name, s.sources, s.kind, s.top_k, s.tokens) for s in plan.sections] == [
         ("chunks", ("chunks",), Chunks, 4, None)
     ]
@@ -75,7 +75,7 @@ retrieve:
   cut: {operator: chunk.bm25, top_k: 0}
   nothing: {nodes: ranked}
 context:
-  nodes: {from: ranked}
+  seen: {from: [ranked, cut]}
   chunks: {from: chnks, tokens: many}
   cut: {form: cut}
 answer: {generator: direct, short_answers: true}
@@ -100,7 +100,7 @@ def test_all_the_faults_of_a_page_are_told_at_once_each_with_its_line(planner):
         (13, "wants Relationships as 'relationships', and 'mixed' is Nodes", "Of that type: twice."),
         (14, "top_k to be at least 1, and found 0", ""),
         (15, "'nothing' names no operator", ""),
-        (17, "shows Nodes; contexts show Chunks", "Of that type: wrong, cut."),
+        (17, "mixes Chunks and Nodes", "a section of its own"),
         (18, "'chnks', which no step makes", ""),
         (18, "tokens as int | null, and found 'many'", ""),
         (19, "'cut' does not say what it shows", "from"),

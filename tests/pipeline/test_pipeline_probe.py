@@ -12,34 +12,65 @@ import pytest
 from graphrag_bench.cells import cells
 from graphrag_bench.config import sources
 from graphrag_bench.errors import UserError
+from graphrag_bench.llm.backends.scripted import Scripted
+from graphrag_bench.llm.service import Chat
 from graphrag_bench.pipeline.loans import GRAPH_LOANS, LOANS
-from graphrag_bench.pipeline.plan import Planner, Step
-from graphrag_bench.pipeline.probe import QUESTIONS, probe, toy
-from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.pipeline.method import Step
+from graphrag_bench.pipeline.plan import Planner
+from graphrag_bench.pipeline.probe import probe
+from graphrag_bench.pipeline.texts import Questions, Text, Texts, Truths
+from graphrag_bench.pipeline.toy import ENTITY_GRAPH, QUESTIONS, toy
 from graphrag_bench.pipeline.values import Chunks, Communities, Nodes, Ranking, Relationships
+from graphrag_bench.pipeline.walks import Frontier, Path, Reach, Subgraphs
+from graphrag_bench.pipeline.wires import WIRES, parts_of
+from graphrag_bench.pipeline.wiring import Ground
 from graphrag_bench.registry import REGISTRY, REQUIRED
 
 METHODS = sorted(sources.pages("method"))
 OPERATORS = [component.name for component in REGISTRY.all("operator")]
-WIRES = (Nodes, Relationships, Chunks, Communities)
+GROUND = Ground("toy", ENTITY_GRAPH)
+PASSAGES = Ground("toy", frozenset({"node.text"}))
+
+
+def standing(name):
+    """A graph that an operator can read."""
+    wanted = {attribute for either in REGISTRY.get("operator", name).needs for attribute in either.split("|")}
+    return PASSAGES if wanted & PASSAGES.attributes and not wanted & GROUND.attributes else GROUND
 
 
 @pytest.fixture(scope="module")
 def lend(tmp_path_factory):
-    scripted = pytest.importorskip("graphrag_bench.llm.backends.scripted")
-    service = pytest.importorskip("graphrag_bench.llm.service")
-    return toy(tmp_path_factory.mktemp("probe"), service.Chat(scripted.Scripted()))
+    return toy(tmp_path_factory.mktemp("probe"), Chat(Scripted()))
 
 
 @pytest.fixture(scope="module")
-def plans():
-    """Every method page's plan."""
-    return {name: cells([f"method={name}"])[0][0].plan for name in METHODS}
+def passages(tmp_path_factory):
+    return toy(tmp_path_factory.mktemp("passages"), Chat(Scripted()), PASSAGES.attributes)
+
+
+@pytest.fixture(scope="module")
+def checked():
+    """Every method page as a cell, on the graph it asks for."""
+    return {name: cells([f"method={name}", *needed(name)])[0][0] for name in METHODS}
+
+
+def needed(name):
+    """Overrides for what the graph a page requires leaves to the user."""
+    graph = (sources.read_page(sources.page("method", name)).get("requires") or {}).get("graph")
+    page = sources.read_page(sources.page("graph", graph)) if graph else {}
+    return [f"graph.{key}=x" for key, value in page.items() if value == "???"]
+
+
+@pytest.fixture(scope="module")
+def lent(checked, tmp_path_factory):
+    """The loans of each kind of graph the pages ask for."""
+    carried = {cell.ground.attributes for cell in checked.values()}
+    return {one: toy(tmp_path_factory.mktemp("lent"), Chat(Scripted()), one) for one in carried}
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_method_passes_the_probe(name, plans, lend):
-    answers = asyncio.run(probe(plans[name], lend))
+def test_every_method_passes_the_probe(name, checked, lent):
+    answers = asyncio.run(probe(checked[name].plan, lent[checked[name].ground.attributes]))
     assert [answer.question for answer in answers] == list(QUESTIONS.ids)
     assert [answer.status for answer in answers][2] == "failed"  # it had failed before
     assert all(answer.status in ("ok", "refused") and answer.text for answer in answers[:2])
@@ -48,7 +79,7 @@ def test_every_method_passes_the_probe(name, plans, lend):
 def makes(component):
     """The wires an operator's result can feed: name suffix -> type."""
     if component.returns in WIRES:
-        return {"": component.returns}
+        return {"": component.returns, **{f".{part}": kind for part, kind in parts_of(component.returns).items()}}
     fields = getattr(component.returns, "__annotations__", {})
     return {f".{name}": kind for name, kind in fields.items()} if all(kind in WIRES for kind in fields.values()) else {}
 
@@ -57,7 +88,7 @@ def smallest(name):
     """A page around one operator, or the reason there is none."""
     page = {
         "name": name,
-        "question": {"entities": {"by": "rule"}},
+        "question": {"entities": {"by": "rule"}, "keywords": {"by": "rule"}},
         "retrieve": {},
         "context": {},
         "answer": {"generator": "direct"},
@@ -67,7 +98,7 @@ def smallest(name):
     def add(component, step, busy):
         wires = {}
         for port in component.ports:
-            if port.annotation in LOANS or port.optional:
+            if port.annotation in LOANS or (port.optional and component.name != name):
                 continue
             if port.annotation not in made:
                 feeds = [
@@ -77,6 +108,8 @@ def smallest(name):
                     if add(feeding, f"{step}_{port.name}", {*busy, feeding.name}):
                         break
                 else:
+                    if port.optional:
+                        continue
                     return False
             wires[port.name] = made[port.annotation]
         if any(setting.default is REQUIRED for setting in component.settings.values()):
@@ -88,47 +121,37 @@ def smallest(name):
 
     if not add(REGISTRY.get("operator", name), "probed", {name}):
         return None
-    shown = []
+    sections = {}
     for suffix, kind in makes(REGISTRY.get("operator", name)).items():  # each result on its way into the context
-        source = f"probed{suffix}"
-        if kind is Nodes:
-            step = f"scored{suffix}".replace(".", "_")
-            page["retrieve"][step] = {"operator": "relationship.aggregator", "nodes": source}
-            source, kind = step, Relationships
-        if kind is Relationships:
-            step = f"shown{suffix}".replace(".", "_")
-            page["retrieve"][step] = {"operator": "chunk.aggregator", "relationships": source}
-            source, kind = step, Chunks
-        if kind is not Chunks:
-            return None
-        shown.append(source)
-    page["context"] = {"chunks": {"from": shown}}
-    return page
+        if kind not in (Truths, Frontier):
+            sections.setdefault(kind.__name__.lower(), {"from": []})["from"].append(f"probed{suffix}")
+    page["context"] = sections
+    return page if sections else None
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_every_operator_passes_the_probe_in_a_method_or_in_the_smallest_plan_around_it(name, plans, lend):
-    using = [plan for plan in plans.values() if name in {step.component.name for step in plan.steps}]
+def test_every_operator_passes_the_probe_in_a_method_or_in_the_smallest_plan_around_it(name, checked, lend, passages):
+    using = [cell for cell in checked.values() if name in {step.component.name for step in cell.plan.operators}]
     if not using:
         page = smallest(name)
         if page is None:
             pytest.skip(f"no plan can be made around {name}: use it in a method page, where it is probed")
-        planner = Planner(page, REGISTRY.get("builder", "kg"), lambda *path: ".".join(path))
-        using = [planner.plan()]
-        assert using != [None], [str(fault) for fault in planner.faults]
-    for plan in using:
+        planner = Planner(page, standing(name), lambda *path: ".".join(path))
+        plan = planner.plan()
+        lend = lend if standing(name) is GROUND else passages
+        assert plan is not None, [str(fault) for fault in planner.faults]
         assert len(asyncio.run(probe(plan, lend))) == len(QUESTIONS)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_a_plan_can_be_made_around_an_operator_nobody_uses(name, lend):
+def test_a_plan_can_be_made_around_an_operator_nobody_uses(name, lend, passages):
     page = smallest(name)
     if page is None:
         pytest.skip(f"the ports of {name} allow no plan made by rule")
-    planner = Planner(page, REGISTRY.get("builder", "kg"), lambda *path: ".".join(path))
+    planner = Planner(page, standing(name), lambda *path: ".".join(path))
     plan = planner.plan()
     assert planner.faults == []
-    asyncio.run(probe(plan, lend))
+    asyncio.run(probe(plan, lend if standing(name) is GROUND else passages))
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -136,10 +159,17 @@ def test_an_operator_gives_nothing_to_a_question_that_has_failed_and_says_the_sa
     """On the toy itself: wires are filled with every element for every question that has not failed."""
     component = REGISTRY.get("operator", name)
     graph = next(loan for kind, loan in lend.items() if kind in GRAPH_LOANS and hasattr(loan, "n_nodes"))
-    sizes = {Nodes: graph.n_nodes, Relationships: graph.n_relationships, Chunks: graph.n_chunks, Communities: 1}
-    questions = Questions(
-        QUESTIONS.ids, QUESTIONS.texts, (("Glass Bridge",), ("Norhaven", "Ulm"), ("Ulm",)), QUESTIONS.failed
-    )
+    sizes = {Nodes: graph.n_nodes, Relationships: graph.n_relationships, Chunks: graph.n_chunks, Communities: 2}
+    entities = (("Glass Bridge",), ("Norhaven", "Ulm"), ("Ulm",))
+    words = ("bridge", "river", "zzz")
+    questions = Questions(QUESTIONS.ids, QUESTIONS.texts, entities, words, words, QUESTIONS.failed)
+    end = int(graph.targets[0])
+    others = {
+        Subgraphs: [(Path((int(graph.sources[0]), end), (0,), (1,), 1.0),), (Path((end,)),), ()],
+        Frontier: [(Reach(int(graph.sources[0])),), (Reach(end, 0, 1, 0.5),), ()],
+        Texts: [(Text("the bridge", 0),), (Text("the river", end),), ()],
+        Truths: [True, False, False],
+    }
     if any(setting.default is REQUIRED for setting in component.settings.values()):
         pytest.skip(f"{name} has settings without a default")
 
@@ -150,6 +180,8 @@ def test_an_operator_gives_nothing_to_a_question_that_has_failed_and_says_the_sa
                 size = sizes[port.annotation]
                 full = (np.arange(size), np.linspace(1.0, 2.0, size))
                 arguments[port.name] = port.annotation.of_rows([full, full, ([], [])], QUESTIONS.failed)
+            elif port.annotation in others:
+                arguments[port.name] = port.annotation(others[port.annotation], QUESTIONS.failed)
             elif port.annotation is Questions:
                 arguments[port.name] = questions
             elif port.annotation in lend:
@@ -166,6 +198,9 @@ def test_an_operator_gives_nothing_to_a_question_that_has_failed_and_says_the_sa
             assert one.row(2).ids.tolist() == []
             assert one.ids.tolist() == two.ids.tolist()
             assert one.scores.tolist() == two.scores.tolist()
+        elif not isinstance(one, Questions):
+            assert one.rows == two.rows
+            assert not one.rows[2] or isinstance(one, Truths)
 
 
 # -- what the probe must catch: operators that break their contract --
@@ -215,7 +250,7 @@ def test_a_broken_operator_is_caught_and_named(call, says, registered, lend):
         "context": {"c": {"from": "found"}},
         "answer": {"generator": "direct"},
     }
-    plan = Planner(page, None, lambda *path: ".".join(path)).plan()
+    plan = Planner(page, Ground(), lambda *path: ".".join(path)).plan()
     assert isinstance(plan.steps[0], Step)
     with pytest.raises(UserError) as caught:
         asyncio.run(probe(plan, lend))
@@ -235,6 +270,6 @@ def test_settings_with_which_a_step_serves_nobody_are_caught(lend):
         "context": {"c": {"from": "found"}},
         "answer": {"generator": "direct"},
     }
-    plan = Planner(page, REGISTRY.get("builder", "kg"), lambda *path: ".".join(path)).plan()
+    plan = Planner(page, GROUND, lambda *path: ".".join(path)).plan()
     with pytest.raises(UserError, match=r"Endless: step 'ranked' cannot serve the probe: node\.ppr: damping"):
         asyncio.run(probe(plan, lend))

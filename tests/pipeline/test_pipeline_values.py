@@ -151,7 +151,7 @@ def test_a_ranking_of_nothing_is_refused():
 
 
 def test_what_is_read_of_questions():
-    questions = Questions(("a", "b"), ("Who?", "Where?"), (("Ada", "Ulm"), ("Brask",)), {1: "timeout: 60 s"})
+    questions = Questions(("a", "b"), ("Who?", "Where?"), (("Ada", "Ulm"), ("Brask",)), failed={1: "timeout: 60 s"})
     assert questions.read("question") == [("Who?",), ()]
     assert questions.read("entities") == [("Ada", "Ulm"), ()]
     with pytest.raises(ValueError, match="entities"):

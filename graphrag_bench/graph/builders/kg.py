@@ -1,35 +1,21 @@
 """The knowledge graph: entity names, named relations between them, and synonym edges (HippoRAG, G-retriever, ToG, DALK)."""
 
-import re
-import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.embedding.base import Embedder
 from graphrag_bench.graph.extraction import Extraction
 from graphrag_bench.graph.graph import Graph, Incidence, incidence
+from graphrag_bench.graph.synonyms import phrase_key as phrase_key
+from graphrag_bench.graph.synonyms import synonyms
 from graphrag_bench.registry import register
 
-_APART = re.compile(r"[\W_]+")
 _SYNONYM = "synonym of"
-_TILE = 2048
-Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
-
-
-@lru_cache(maxsize=1 << 18)
-def phrase_key(name: str) -> str:
-    """Return what makes two phrases the same node: case-folded, everything but letters, their marks and digits as one space."""
-    if name.isascii():
-        return _APART.sub(" ", name.casefold()).strip()
-    folded = unicodedata.normalize("NFC", name.casefold())
-    kept = "".join(char if char.isalnum() or unicodedata.category(char)[0] == "M" else " " for char in folded)
-    return " ".join(word for word in kept.split() if any(map(str.isalnum, word)))
+_synonyms = synonyms  # its name before it had a module of its own
 
 
 @register("builder", "kg", version=2, provides=("node.name", "relationship.name", "relationship.weight"))
@@ -88,7 +74,7 @@ def build(
     source = np.fromiter((fact[0] for fact in facts), np.int64, len(facts))
     target = np.fromiter((fact[2] for fact in facts), np.int64, len(facts))
     weight = np.asarray(stated_in.sum(axis=1), dtype=np.float64).ravel()
-    left, right, cosine = _synonyms(names, embedder, synonym_threshold, synonym_top_k)
+    left, right, cosine = synonyms(names, embedder, synonym_threshold, synonym_top_k)
     count = len(left)
     relationships = pa.table(
         {
@@ -111,43 +97,3 @@ def build(
 def _pairs(pairs: Sequence[tuple[int, int]], shape: tuple[int, int]) -> Incidence:
     array = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return incidence(array[:, 0], array[:, 1], shape)
-
-
-def _synonyms(names: Sequence[str], embedder: Embedder, threshold: float | None, top_k: int) -> Pairs:
-    """Return the pairs (smaller id first) whose cosine reaches the threshold, each among the nearest of one of its ends."""
-    eligible = np.array(
-        [number for number, name in enumerate(names) if sum(map(str.isalnum, phrase_key(name))) > 2], np.int64
-    )
-    if threshold is None or len(eligible) < 2:
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    # all names are embedded, not the eligible ones alone: it is the very matrix the node index wants
-    matrix = np.asarray(embedder.embed(names, "passage"))[eligible]
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
-    for start in range(0, len(matrix), _TILE):  # tiles of the upper triangle only: cosine is symmetric
-        for other in range(start, len(matrix), _TILE):
-            scores = matrix[start : start + _TILE] @ matrix[other : other + _TILE].T
-            a, b = np.nonzero(scores >= threshold)
-            value = np.asarray(scores[a, b], dtype=np.float64).round(6)
-            a, b = a + start, b + other
-            keep = a < b
-            found.append((a[keep].astype(np.int64), b[keep].astype(np.int64), value[keep]))
-    a, b, value = (np.concatenate(part) for part in zip(*found, strict=True))
-    keep = _near_enough(a, b, value, top_k)
-    by_ids = np.lexsort((b[keep], a[keep]))
-    return eligible[a[keep]][by_ids], eligible[b[keep]][by_ids], value[keep][by_ids]
-
-
-def _near_enough(
-    a: NDArray[np.int64], b: NDArray[np.int64], value: NDArray[np.float64], top_k: int
-) -> NDArray[np.bool_]:
-    """Mark the pairs that are among the top_k of either end."""
-    ends = np.concatenate([a, b])
-    others = np.concatenate([b, a])
-    values = np.concatenate([value, value])
-    by_end = np.lexsort((others, -values, ends))
-    first = np.searchsorted(ends[by_end], np.arange(ends.max() + 2 if len(ends) else 1))
-    rank = np.arange(len(ends)) - first[ends[by_end]]
-    near = np.empty(len(ends), dtype=bool)
-    near[by_end] = rank < top_k
-    kept: NDArray[np.bool_] = near[: len(a)] | near[len(a) :]
-    return kept

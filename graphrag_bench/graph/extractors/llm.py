@@ -14,7 +14,7 @@ _MARGIN = 64  # what a chat template and the words around the passage take, at m
 PROMPTS = prompt_hash(_HERE, "system", "entities", "triples")
 
 
-@register("extractor", "llm", spends=True, prompts=PROMPTS)
+@register("extractor", "llm", prompts=PROMPTS)
 async def extract(
     chunks: ChunkTable,
     model: ChatModel,

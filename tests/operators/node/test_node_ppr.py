@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from graphrag_bench.errors import OperatorFailure
 from graphrag_bench.pipeline.values import Nodes
+from operators.node import ppr as module
 from operators.node.ppr import ppr
 
 
@@ -89,3 +90,92 @@ def test_no_questions_and_no_nodes(small):
 def test_a_damping_of_one_serves_no_question(small):
     with pytest.raises(OperatorFailure, match="damping"):
         ppr(small.graph_of(2, []), Nodes.of_rows([([0], [1.0])]), damping=1.0)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, 1.0, float("nan")])
+@pytest.mark.parametrize("solver", ["auto", "exact", "reduced"])
+def test_a_tolerance_that_cannot_be_kept_serves_no_question(small, tolerance, solver):
+    with pytest.raises(OperatorFailure, match="tolerance is a share"):
+        ppr(small.graph_of(2, []), Nodes.of_rows([([0], [1.0])]), solver=solver, tolerance=tolerance)
+
+
+def test_a_damping_of_one_is_refused_by_the_reduced_solver_too(small):
+    with pytest.raises(OperatorFailure, match="damping"):
+        ppr(small.graph_of(2, []), Nodes.of_rows([([0], [1.0])]), damping=1.0, solver="reduced")
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), damping=st.sampled_from([0.0, 0.5, 0.85, 0.99]), weighted=st.booleans())
+def test_the_reduced_solver_keeps_its_tolerance(small, seed, damping, weighted):
+    graph = small.random_graph(seed)
+    seeds = Nodes.of_rows(small.random_rows(seed, graph.n_nodes))
+    exact = ppr(graph, seeds, damping=damping, weighted=weighted, solver="exact").dense(graph.n_nodes)
+    for tolerance in (1e-2, 1e-7):
+        found = ppr(graph, seeds, damping=damping, weighted=weighted, solver="reduced", tolerance=tolerance)
+        assert np.abs(found.dense(graph.n_nodes) - exact).sum(axis=1).max(initial=0.0) <= tolerance + 1e-9
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), order=st.permutations(range(4)), top_k=st.sampled_from([None, 0, 1, 3, 50]))
+def test_the_reduced_solver_too_does_not_depend_on_the_batch(small, same, seed, order, top_k):
+    graph = small.random_graph(seed)
+    rows = small.random_rows(seed, graph.n_nodes)
+    whole = ppr(graph, Nodes.of_rows(rows), top_k=top_k, solver="reduced")
+    permuted = ppr(graph, Nodes.of_rows([rows[n] for n in order]), top_k=top_k, solver="reduced")
+    assert [small.pairs(row) for row in permuted] == [small.pairs(whole.row(n)) for n in order]
+    again = small.random_graph(seed)
+    for number, row in enumerate(rows):
+        alone = ppr(again, Nodes.of_rows([row]), top_k=top_k, solver="reduced")
+        same(alone, Nodes.of_rows([whole.row(number)]))
+
+
+def test_the_graph_made_ready_is_the_one_asked_for(small):
+    graph = small.graph_of(3, [(0, 1, "fact", 3.0), (0, 2, "fact", 1.0)])
+    seeds = Nodes.of_rows([([0], [1.0])])
+    for damping, weighted in [(0.5, True), (0.5, True), (0.5, False), (0.85, False), (0.5, True)]:
+        wanted = ppr(graph, seeds, damping=damping, weighted=weighted, solver="exact").row(0)
+        found = ppr(graph, seeds, damping=damping, weighted=weighted, solver="reduced", tolerance=1e-9).row(0)
+        np.testing.assert_allclose(found.scores, wanted.scores, atol=1e-9)
+
+
+@pytest.fixture(scope="module")
+def large(small):
+    """A graph with a heavy tail, just large enough for ``auto`` to choose; 7 questions."""
+    rng = np.random.default_rng(3)
+    n = module._LARGE
+    towards = (rng.random(2 * n) ** 3 * np.arange(2 * n) / 2).astype(int)
+    kind = ["fact"] * (2 * n)
+    edges = zip((np.arange(2 * n) // 2).tolist(), towards.tolist(), kind, rng.random(2 * n).tolist(), strict=True)
+    graph = small.graph_of(n, list(edges))
+    seeds = Nodes.of_rows([(rng.integers(0, n, 3), rng.random(3)) for _ in range(6)] + [([], [])])
+    return graph, seeds
+
+
+@pytest.mark.parametrize("damping", [0.5, 0.85])
+def test_a_large_graph_gives_the_same_best_and_no_dense_matrix(large, damping, monkeypatch):
+    graph, seeds = large
+    exact = ppr(graph, seeds, damping=damping, top_k=20, solver="exact")
+    monkeypatch.setattr(Nodes, "dense", None)
+    monkeypatch.setattr(module, "personalised_pagerank", None)
+    found = ppr(graph, seeds, damping=damping, top_k=20)
+    for one, two in zip(found, exact, strict=True):
+        assert one.ids.tolist() == two.ids.tolist()
+        np.testing.assert_allclose(one.scores, two.scores, atol=1e-6)
+    assert len(found.row(6).ids) == 0
+
+
+def test_what_the_exact_solver_keeps_does_not_depend_on_the_block(large, same, monkeypatch):
+    graph, seeds = large
+    many = Nodes.of_rows([seeds.row(number % 7) for number in range(70)])
+    whole = ppr(graph, many, top_k=3, solver="exact")
+    monkeypatch.setattr(module, "_DENSE", 1)
+    same(ppr(graph, many, top_k=3, solver="exact"), whole)
+    same(whole, ppr(graph, many, solver="exact").top(3))
+
+
+def test_auto_is_exact_on_a_small_graph_and_where_all_nodes_are_kept(small, same, large, monkeypatch):
+    graph = small.random_graph(5)
+    seeds = Nodes.of_rows(small.random_rows(5, graph.n_nodes))
+    monkeypatch.setattr(module, "reduced_walk", None)
+    same(ppr(graph, seeds, top_k=3), ppr(graph, seeds, solver="exact").top(3))
+    assert len(ppr(*large)) == 7

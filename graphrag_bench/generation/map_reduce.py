@@ -1,0 +1,199 @@
+"""Map-reduce answering: every part of the context is read on its own, what helps is scored, and the best is put together.
+
+The contract is that of GraphRAG's global search (Edge et al., 2024, section 3.1.6): each map call returns points with scores
+from 0 to 100, points below a score are dropped, the rest are sorted, packed under a budget, and answered from in one call.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+from graphrag_bench.evaluation.refusal import is_refusal
+from graphrag_bench.generation.answers import Answer, Answers, Context, Contexts, Item
+from graphrag_bench.generation.direct import PROMPTS as DIRECT
+from graphrag_bench.generation.direct import cue, instruction, turns
+from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
+from graphrag_bench.llm.window import PER_MESSAGE, PER_PROMPT, cut_to_window
+from graphrag_bench.pipeline.texts import Questions
+from graphrag_bench.prompts import prompt, prompt_hash, render
+from graphrag_bench.registry import register
+
+_HERE = "graphrag_bench.generation"
+_BETWEEN = "\n\n"
+PROMPTS = prompt_hash(_HERE, "map_system", "map", "reduce_system") + DIRECT
+
+
+class Point(NamedTuple):
+    """What one map call found: a sentence, and how much it helps, 0 to 100."""
+
+    text: str
+    score: int
+
+
+def overhead(settings: Mapping[str, Any], count: Callable[[str], int]) -> int:
+    """Return how many tokens a map prompt has beside question and text."""
+    fixed = count(prompt(_HERE, "map_system")) + count(prompt(_HERE, "map")) + int(settings["map_tokens"])
+    return fixed + 2 * PER_MESSAGE + PER_PROMPT
+
+
+@register("generator", "map_reduce", prompts=PROMPTS, overhead=overhead, whole=True)
+async def map_reduce(
+    questions: Questions,
+    contexts: Contexts,
+    model: ChatModel,
+    *,
+    unit: Literal["item", "pack", "layer"] = "item",
+    min_score: int = 1,
+    empty: Literal["refuse", "fallback"] = "refuse",
+    pack_tokens: int = 8000,
+    reduce_tokens: int = 8000,
+    map_tokens: int = 384,
+    max_points: int = 5,
+    shuffle: bool = True,
+    seed: int = 0,
+    short_answer: bool = True,
+    may_refuse: bool = False,
+    max_tokens: int = 256,
+) -> Answers:
+    """Read every unit of the context in a call of its own, then answer from the best points.
+
+    A map call whose reply cannot be read is left out and counted in the answer's reason; a question all of whose map calls
+    fail has failed. A unit longer than the window leaves room for is cut at a word.
+
+    Args:
+        questions: the batch.
+        contexts: one a question; their items are the units' material.
+        model: who reads and answers.
+        unit: one call an element; packs of elements up to ``pack_tokens``; or packs within a hierarchy layer (ArchRAG).
+        min_score: points below it are dropped; 1 drops what does not help at all.
+        empty: with no point left, refuse, or answer from the question alone (flagged in the answer's reason).
+        pack_tokens: tokens of a pack at most; never more than the window leaves room for.
+        reduce_tokens: tokens of points the last call shows at most.
+        map_tokens: room for a map reply.
+        max_points: points a map call may give.
+        shuffle: mix the elements before they are packed, so that no pack holds only the best; the same way for every question.
+        seed: of the mixing.
+        short_answer: ask for a few words.
+        may_refuse: allow "unanswerable".
+        max_tokens: room for the answer.
+    """
+    window = model.window - overhead({"map_tokens": map_tokens}, model.count)
+    schema = _schema(max_points)
+    task = instruction(short_answer=short_answer, reasoning=False, may_refuse=may_refuse)
+    asked_for = cue(short_answer=short_answer, reasoning=False)
+    answers: list[Answer] = []
+    for row in range(len(questions)):
+        identity, question = questions.ids[row], questions.texts[row]
+        if row in questions.failed:
+            answers.append(Answer(identity, "failed", None, questions.failed[row]))
+            continue
+        room = window - model.count(question)
+        items = list(contexts[row].items)
+        if shuffle and unit != "item":
+            random.Random(seed).shuffle(items)
+        packs = [_cut(pack, room, model) for pack in _packs(items, unit, min(pack_tokens, room), model.count)]
+        replies = await model.ask_all([_map(pack, question, identity, schema, map_tokens, max_points) for pack in packs])
+        failures = [reply.failure for reply in replies if reply.failure]
+        if packs and len(failures) == len(packs):
+            reason = f"{failures[0].kind}: every one of {len(packs)} map calls failed; the first: {failures[0].message}"
+            answers.append(Answer(identity, "failed", None, reason))
+            continue
+        points = _best(replies, min_score)
+        note = f"{len(failures)} of {len(packs)} map calls failed" if failures else ""
+        if not points and empty == "refuse":
+            said = f"no point scored {min_score} or more" if packs else "nothing was retrieved"
+            answers.append(Answer(identity, "refused", "unanswerable", "; ".join(filter(None, [note, said]))))
+            continue
+        shown, cut = _reduced(points, min(reduce_tokens, room), model.count)
+        said = "" if points else "answered from the question alone: no point was left"
+        messages = turns(question, shown, task, asked_for)
+        if points:
+            messages = (Message("system", f"{prompt(_HERE, 'reduce_system')} {task}"), messages[1])
+        reply = await model.ask(Request(messages, max_tokens, "answer", "reduce", identity))
+        note = "; ".join(filter(None, [note, said]))
+        answers.append(_answer(identity, reply, note, contexts[row], cut))
+    return tuple(answers)
+
+
+def _answer(identity: str, reply: Reply, note: str, context: Context, cut: int) -> Answer:
+    if reply.failure is not None:
+        return Answer(identity, "failed", None, f"{reply.failure.kind}: {reply.failure.message}", reply.text, context.cut + cut)
+    text = reply.text.strip()
+    return Answer(identity, "refused" if is_refusal(text) else "ok", text, note, "", context.cut + cut)
+
+
+def _packs(items: Iterable[Item], unit: str, budget: int, count: Callable[[str], int]) -> list[list[str]]:
+    """Return the texts of each map call."""
+    if unit == "item":
+        return [[item.text] for item in items]
+    packs: dict[int, list[list[str]]] = {}
+    used: dict[int, int] = {}
+    for item in items:
+        layer = item.layer if unit == "layer" else 0
+        size = count(item.text + _BETWEEN)
+        mine = packs.setdefault(layer, [])
+        if not mine or used[layer] + size > budget:
+            mine.append([])
+            used[layer] = 0
+        mine[-1].append(item.text)
+        used[layer] += size
+    return [pack for layer in sorted(packs) for pack in packs[layer]]
+
+
+def _cut(pack: list[str], room: int, model: ChatModel) -> str:
+    return cut_to_window(_BETWEEN.join(pack), max(room, 0), model.count)
+
+
+def _map(text: str, question: str, identity: str, schema: dict[str, Any], max_tokens: int, most: int) -> Request:
+    task = render(_HERE, "map", question=question, most=str(most))
+    # the text first: it is what calls for other questions share
+    messages = (Message("system", prompt(_HERE, "map_system")), Message("user", f"{text}\n\n{task}"))
+    return Request(messages, max_tokens, "answer", "map", identity, schema)
+
+
+def _schema(most: int) -> dict[str, Any]:
+    point = {
+        "type": "object",
+        "properties": {
+            "point": {"type": "string", "minLength": 1},
+            "score": {"type": "integer", "minimum": 0, "maximum": 100},
+        },
+        "required": ["point", "score"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": {"points": {"type": "array", "items": point, "maxItems": most}},
+        "required": ["points"],
+        "additionalProperties": False,
+    }
+
+
+def _best(replies: Iterable[Reply], min_score: int) -> list[Point]:
+    """Return the points that reach the score, best first; equals in the order of their calls."""
+    points = [
+        Point(" ".join(str(point["point"]).split()), int(point["score"]))
+        for reply in replies
+        if reply.failure is None
+        for point in reply.data["points"]
+    ]
+    best: dict[str, int] = {}
+    for point in points:  # the same sentence from two calls counts once, with its better score
+        if point.text and point.score >= min_score:
+            best[point.text] = max(point.score, best.get(point.text, 0))
+    return sorted((Point(*pair) for pair in best.items()), key=lambda point: -point.score)
+
+
+def _reduced(points: Iterable[Point], budget: int, count: Callable[[str], int]) -> tuple[str, int]:
+    """Return the points as the last call shows them, and how many did not fit."""
+    lines: list[str] = []
+    lost = 0
+    for number, point in enumerate(points, 1):
+        line = f"[{number}] (score {point.score}) {point.text}"
+        size = count(line + "\n")
+        if lost or size > budget:
+            lost += 1
+            continue
+        lines.append(line)
+        budget -= size
+    return ("Points:\n" + "\n".join(lines) if lines else ""), lost

@@ -1,0 +1,157 @@
+"""The shelf: where the texts of retrieved elements are looked up, once, when a context is assembled."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphrag_bench.chunking.types import ChunkTable
+from graphrag_bench.graph.graph import Graph
+from graphrag_bench.pipeline.method import Section
+from graphrag_bench.pipeline.texts import Texts
+from graphrag_bench.pipeline.values import Chunks, Communities, Nodes, Relationships
+from graphrag_bench.pipeline.walks import BACKWARD, Path, Subgraphs
+
+PASSAGES, REPORTS = "Passages", "Reports"
+NUMBERED = (PASSAGES, REPORTS)  # shown as numbered blocks; everything else as lines
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of a section, ready to be shown: its text, the chunks that text is, its hierarchy layer.
+
+    Layers count up from the entities: 0 for everything but communities, 1 for the finest communities.
+    """
+
+    text: str
+    chunks: tuple[int, ...] = ()
+    layer: int = 0
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The corpus and the graph of a method."""
+
+    chunks: ChunkTable
+    graph: Graph | None = None
+
+    def heading(self, kind: type) -> str:
+        """Return what stands above elements of a kind."""
+        if kind is Nodes:
+            return PASSAGES if self._passages else "Entities"
+        named = {Chunks: PASSAGES, Communities: REPORTS, Relationships: "Relationships", Subgraphs: "Paths", Texts: "Notes"}
+        return named[kind]
+
+    def elements(self, section: Section, values: Mapping[str, Any], number: int) -> Iterator[Element]:
+        """Yield what a section shows for one question: its sources one after the other, each element once, top_k at most."""
+        seen: set[Any] = set()
+        for source in section.sources:
+            for key in self._keys(section.kind, values[source], number):
+                if section.top_k is not None and len(seen) >= section.top_k:
+                    return
+                element = None if key in seen else self.element(section.kind, key)
+                if element is not None:
+                    seen.add(key)
+                    yield element
+
+    def element(self, kind: type, key: Any) -> Element | None:
+        """Return one element; None where it has nothing to show (a community without a report)."""
+        if kind is Chunks:
+            return Element(self.chunks[key].text, (key,))
+        if kind is Texts:
+            return Element(str(key))
+        graph = self._graph
+        if kind is Nodes:
+            return self._node(graph, key)
+        if kind is Relationships:
+            return Element(triple(graph, key))
+        if kind is Subgraphs:
+            return Element(path_line(graph, key))
+        text = "" if graph.reports is None else graph.reports.table["text"][key].as_py() or ""
+        levels = graph.communities.level
+        return Element(text, layer=1 + int(levels.max() - levels[key])) if text else None
+
+    def documents(self, sections: tuple[Section, ...], values: Mapping[str, Any], number: int) -> Iterator[str] | None:
+        """Return the documents a question's retrieved elements stand for, best first; None where they stand for none.
+
+        Where a method retrieves passages, those count; otherwise its relationships, paths and entities stand for the
+        chunks they were found in. Summaries and reports stand for no passage: a root would cover the corpus.
+        """
+        whole = [s for s in sections if s.kind is Chunks or (s.kind is Nodes and self._passages)]
+        parts = [s for s in sections if s.kind in (Relationships, Subgraphs)] or [s for s in sections if s.kind is Nodes]
+        counting = whole or parts
+        return self._documents(counting, values, number) if counting else None
+
+    def _documents(self, sections: list[Section], values: Mapping[str, Any], number: int) -> Iterator[str]:
+        for section in sections:
+            for source in section.sources:
+                for key in self._keys(section.kind, values[source], number):
+                    for chunk in self._chunks_of(section.kind, key):
+                        yield from self.chunks[chunk].documents
+
+    def _chunks_of(self, kind: type, key: Any) -> Iterator[int]:
+        if kind is Chunks:
+            yield key
+        elif kind is Nodes:
+            yield from map(int, _row(self._graph.node_chunk, key))
+        else:
+            for relationship in key.relationships if isinstance(key, Path) else (key,):
+                yield from map(int, _row(self._graph.relationship_chunk, relationship))
+
+    def _keys(self, kind: type, value: Any, number: int) -> list[Any]:
+        if kind is Subgraphs:
+            return list(value.row(number))
+        if kind is Texts:
+            return [text.text for text in value.row(number)]
+        return [int(identity) for identity in value.row(number).ids]
+
+    def _node(self, graph: Graph, node: int) -> Element:
+        if self._passages:
+            return Element(graph.column("nodes", "text")[node], tuple(map(int, _row(graph.node_chunk, node))))
+        name, described = graph.column("nodes", "name")[node], graph.column("nodes", "description")[node]
+        kind = graph.column("nodes", "type")[node]
+        return Element(f"{name}{f' ({kind})' if kind else ''}{f': {described}' if described else ''}")
+
+    @property
+    def _graph(self) -> Graph:
+        if self.graph is None:
+            raise ValueError("nodes are shown, and there is no graph")
+        return self.graph
+
+    @property
+    def _passages(self) -> bool:
+        """Say whether the graph's nodes are passages and summaries, not entities."""
+        return self.graph is not None and "node.text" in self.graph.attributes
+
+
+def triple(graph: Graph, relationship: int) -> str:
+    """Return a relationship as a line: its two ends, what it is called, how it is described."""
+    source, target = graph.names([int(graph.sources[relationship]), int(graph.targets[relationship])])
+    name = graph.column("relationships", "name")[relationship]
+    described = graph.column("relationships", "description")[relationship]
+    arrow = f"{source} -> {name} -> {target}" if name else f"{source} -> {target}"
+    return f"{arrow}: {described}" if described else arrow
+
+
+def path_line(graph: Graph, path: Path) -> str:
+    """Return a path as a line; a tree as its relationships one after the other."""
+    if not path.relationships:
+        return "; ".join(graph.names(path.nodes))
+    walks = len(path.nodes) == len(path.relationships) + 1 and all(
+        {int(graph.sources[r]), int(graph.targets[r])} == {a, b}
+        for r, a, b in zip(path.relationships, path.nodes, path.nodes[1:], strict=False)
+    )
+    if not walks:
+        return "; ".join(triple(graph, relationship) for relationship in path.relationships)
+    names = graph.names(path.nodes)
+    line = names[0]
+    for relationship, direction, name in zip(path.relationships, path.directions, names[1:], strict=True):
+        label = graph.label(relationship)
+        line += f" <- {label} <- {name}" if direction == BACKWARD else f" -> {label} -> {name}"
+    return line
+
+
+def _row(matrix: Any, row: int) -> np.ndarray[Any, Any]:
+    ids: np.ndarray[Any, Any] = matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
+    return ids

@@ -1,0 +1,83 @@
+"""Descriptions from many passages made one text of bounded length: joined, and where too long merged by a model or cut."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
+from graphrag_bench.llm.window import cut_to_window, estimate_tokens, prompt_tokens
+from graphrag_bench.prompts import prompt, prompt_hash
+
+_HERE = "graphrag_bench.graph"
+_ENDS = tuple(".!?。！？।؟…")
+PROMPTS = prompt_hash(_HERE, "merge")
+
+
+def sentence(text: str) -> str:
+    """Return a text with a full stop where it ends without one."""
+    return text if text.endswith(_ENDS) else f"{text}."
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Return one description as it is, several as one text of sentences."""
+    return parts[0] if len(parts) == 1 else " ".join(map(sentence, parts))
+
+
+@dataclass
+class Summaries:
+    """Shortens descriptions that are too long, and keeps account of it.
+
+    Attributes:
+        model: who merges and who counts tokens; None to cut, by an estimate of tokens.
+        threshold: tokens from which a text is too long, and to which it is cut.
+        tokens: room for a merged text.
+        asked: descriptions the model was asked to merge.
+        cut: descriptions cut to the threshold, those of failed merges among them.
+        cut_prompts: merges whose descriptions did not all fit the model's window.
+        failed: by subject, why the model gave no merged text.
+    """
+
+    model: ChatModel | None
+    threshold: int
+    tokens: int
+    asked: int = 0
+    cut: int = 0
+    cut_prompts: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+
+    async def shorten(self, subjects: Sequence[str], descriptions: Sequence[Sequence[str]]) -> list[str]:
+        """Return one text for each subject's descriptions; an empty one where it has none."""
+        texts = [joined(parts) if parts else "" for parts in descriptions]
+        long = [at for at, text in enumerate(texts) if self._is_long(text)]
+        replies = await self._merged([(subjects[at], descriptions[at]) for at in long])
+        for at, reply in zip(long, replies, strict=True):
+            if reply is not None and reply.failure is None:
+                texts[at] = " ".join(reply.text.split())
+                continue
+            if reply is not None and reply.failure is not None:
+                self.failed[subjects[at]] = f"{reply.failure.kind}: {reply.failure.message}"
+            texts[at] = cut_to_window(texts[at], self.threshold, self._count)
+            self.cut += 1
+        return texts
+
+    def _count(self, text: str) -> int:
+        return estimate_tokens(text) if self.model is None else self.model.count(text)
+
+    def _is_long(self, text: str) -> bool:
+        # no token is shorter than a byte: the model's tokenizer is not started for texts that are short in any case
+        return len(text.encode()) > self.threshold and self._count(text) > self.threshold
+
+    async def _merged(self, rows: Sequence[tuple[str, Sequence[str]]]) -> Sequence[Reply | None]:
+        if self.model is None or not rows:
+            return [None] * len(rows)
+        self.asked += len(rows)
+        return await self.model.ask_all([self._request(self.model, *row) for row in rows])
+
+    def _request(self, model: ChatModel, subject: str, parts: Sequence[str]) -> Request:
+        task = Message("system", prompt(_HERE, "merge"))
+        head = f"Name: {subject}\n\nDescriptions:\n"
+        room = model.window - self.tokens - prompt_tokens((task, Message("user", head)), model.count)
+        body = "\n".join(f"- {part}" for part in parts)
+        if model.count(body) > room > 0:
+            body = cut_to_window(body, room, model.count)
+            self.cut_prompts += 1
+        return Request((task, Message("user", head + body)), self.tokens, "graph", "merge", subject)

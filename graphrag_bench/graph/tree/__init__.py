@@ -1,0 +1,1 @@
+"""RAPTOR's trees: clustering of texts layer by layer, and a summary a cluster."""

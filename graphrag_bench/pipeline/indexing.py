@@ -1,0 +1,141 @@
+"""The indexes of a cell, each an artifact that is made when a step needs it: vectors, search engines, BM25, TF-IDF."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphrag_bench.chunking.table import open_chunks
+from graphrag_bench.config.schema import filled
+from graphrag_bench.graph.graph import Graph
+from graphrag_bench.index.engine import Backend, Engine
+from graphrag_bench.index.lexical import LANGUAGE, LexicalIndex
+from graphrag_bench.index.texts import community_texts, node_texts, relationship_texts
+from graphrag_bench.index.tfidf import TfidfIndex
+from graphrag_bench.index.vectors import ChunkVectors, CommunityVectors, NodeVectors, RelationshipVectors
+from graphrag_bench.pipeline.loans import INDEXES
+from graphrag_bench.pipeline.stages import Stages
+from graphrag_bench.registry import REGISTRY
+from graphrag_bench.store.artifacts import Spec, digest
+
+Matrix = NDArray[np.float32]
+
+
+class Indexes:
+    """Builds or opens the indexes that a cell's steps borrow."""
+
+    def __init__(self, stages: Stages) -> None:
+        self._stages = stages
+        self._settings = stages.config["index"]
+        self._makers: dict[object, Callable[[], Awaitable[Any]]] = {
+            NodeVectors: self._nodes,
+            RelationshipVectors: self._relationships,
+            ChunkVectors: self._chunks,
+            CommunityVectors: self._communities,
+            LexicalIndex: self._lexical,
+            TfidfIndex: self._tfidf,
+        }
+
+    async def lend(self, wanted: Iterable[object]) -> dict[object, Any]:
+        """Return the indexes among what is wanted, by type."""
+        kinds = set(wanted)
+        return {kind: await make() for kind, make in self._makers.items() if kind in kinds}
+
+    def chunk_spec(self) -> Spec:
+        """Return the spec of the chunks' vectors; the chunks must be in the store."""
+        found = self._stages.store.find(self._stages.chunk_spec())
+        texts = [chunk.text for chunk in open_chunks(found.path)] if found else []
+        return self._stages.stored_embedder("chunk vectors").spec(texts)
+
+    def lexical_spec(self) -> Spec:
+        """Return the lexical index's spec."""
+        settings = {"k1": self._settings["k1"], "b": self._settings["b"], "language": LANGUAGE}
+        return Spec("lexical", "bm25", 1, settings, {"chunks": self._stages.chunk_spec().key})
+
+    async def _nodes(self) -> NodeVectors:
+        graph = await self._stages.graph()
+        texts = node_texts(graph, self._settings["node_text"])
+        name = INDEXES[NodeVectors]
+        leaves = await self._leaves(graph, texts)
+        if leaves is None:
+            return NodeVectors(*await self._searched(name, texts))
+        # a tree's leaves are the chunks: their vectors are those of the chunks, and only the summaries' are new
+        summaries, _ = await self._vectors(name, texts[len(leaves) :])
+        matrix = np.concatenate([leaves, summaries]) if len(summaries) else leaves
+        return NodeVectors(matrix, self._embedder(), await self._engine(name, matrix, digest(texts)))
+
+    async def _leaves(self, graph: Graph, texts: Sequence[str]) -> Matrix | None:
+        if "node.text" not in graph.attributes:
+            return None
+        chunks = [chunk.text for chunk in await self._stages.chunks()]
+        return (await self._vectors(INDEXES[ChunkVectors], chunks))[0] if list(texts[: len(chunks)]) == chunks else None
+
+    async def _relationships(self) -> RelationshipVectors:
+        graph = await self._stages.graph()
+        texts = relationship_texts(graph, self._settings["relationship_text"])
+        return RelationshipVectors(*await self._searched(INDEXES[RelationshipVectors], texts))
+
+    async def _communities(self) -> CommunityVectors:
+        texts = community_texts(await self._stages.graph(), self._settings["community_text"])
+        return CommunityVectors(*await self._searched(INDEXES[CommunityVectors], texts))
+
+    async def _chunks(self) -> ChunkVectors:
+        texts = [chunk.text for chunk in await self._stages.chunks()]
+        return ChunkVectors(*await self._searched(INDEXES[ChunkVectors], texts))
+
+    async def _searched(self, name: str, texts: Sequence[str]) -> tuple[Matrix, Any, Engine | None]:
+        matrix, key = await self._vectors(name, texts)
+        return matrix, self._embedder(), await self._engine(name, matrix, key)
+
+    async def _vectors(self, name: str, texts: Sequence[str]) -> tuple[Matrix, str]:
+        embedder = self._stages.stored_embedder(name)
+        matrix = await asyncio.to_thread(embedder.embed, texts, "passage")
+        for artifact in embedder.artifacts.values():
+            self._stages.artifacts.setdefault(name, artifact)
+        return matrix, digest(list(texts))
+
+    async def _engine(self, name: str, matrix: Matrix, texts: str) -> Engine | None:
+        component = REGISTRY.get("index", self._settings["backend"])
+        settings = filled(self._settings, component.settings)
+        backend: Backend = component.call(**settings)
+        if not backend.approximate:
+            return None
+        inputs = {"texts": texts, "embedder": digest(dict(self._embedder().identity))}
+        spec = Spec("engine", component.name, component.version, settings, inputs)
+        stage = f"{name}' search"
+
+        async def build(folder: Path) -> dict[str, Any]:
+            self._stages.progress.stage(stage, len(matrix))
+            return dict(await asyncio.to_thread(backend.build, matrix, folder))
+
+        return backend.open((await self._stages.get(stage, spec, build)).path)
+
+    def _embedder(self) -> Any:
+        return self._stages.embedder()
+
+    async def _lexical(self) -> LexicalIndex:
+        chunks = await self._stages.chunks()
+        name = INDEXES[LexicalIndex]
+
+        async def build(folder: Path) -> dict[str, Any]:
+            self._stages.progress.stage(name, len(chunks))
+            texts = [chunk.text for chunk in chunks]
+            await asyncio.to_thread(LexicalIndex.build, texts, folder, k1=self._settings["k1"], b=self._settings["b"])
+            return {"chunks": len(chunks)}
+
+        return LexicalIndex.open((await self._stages.get(name, self.lexical_spec(), build)).path, len(chunks))
+
+    async def _tfidf(self) -> TfidfIndex:
+        texts = node_texts(await self._stages.graph(), self._settings["node_text"])
+        name = INDEXES[TfidfIndex]
+
+        async def build(folder: Path) -> dict[str, Any]:
+            self._stages.progress.stage(name, len(texts))
+            await asyncio.to_thread(TfidfIndex.build, texts, folder)
+            return {"texts": len(texts)}
+
+        spec = Spec("tfidf", "tfidf", 1, {}, {"texts": digest(list(texts))})
+        return TfidfIndex.open((await self._stages.get(name, spec, build)).path)

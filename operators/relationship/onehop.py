@@ -1,0 +1,43 @@
+"""Onehop over relationships: those at the given nodes."""
+
+from typing import Literal
+
+from graphrag_bench.graph.graph import Graph
+from graphrag_bench.graph.incident import FACTS, Kinds, by_degree, gather, incident
+from graphrag_bench.pipeline.rows import Firsts, best, merge, stack
+from graphrag_bench.pipeline.values import Nodes, Relationships
+from graphrag_bench.registry import operator
+
+
+@operator("relationship.onehop")
+def onehop(
+    graph: Graph,
+    nodes: Nodes,
+    *,
+    kinds: Kinds = FACTS,
+    rank: Literal["degree", "score", "weight"] = "degree",
+    top_k: int | None = None,
+) -> Relationships:
+    """Take all relationships at any of the given nodes, each once.
+
+    By ``degree`` the order is GraphRAG's and LightRAG's: the two ends' degrees together, then the weight, both descending.
+    The score's whole part is those degrees (neighbours over the given kinds), its fraction the share of the graph's
+    distinct weights that are below the relationship's: it says the order exactly and is the same in every question.
+
+    Args:
+        graph: whose relationships are taken, in both directions.
+        nodes: where they touch.
+        kinds: the kinds of relationship that are taken.
+        rank: by degree, by the better score of a given node at an end, or by weight.
+        top_k: relationships to keep.
+    """
+    touching = incident(graph, kinds)
+    firsts = Firsts(graph.n_relationships)
+    scores = by_degree(graph, kinds) if rank == "degree" else graph.weights
+    rows = []
+    for row in nodes:
+        origin, at = gather(touching.indptr, row.ids)
+        # the row stands best first, so of a relationship's two ends the better node is the first
+        ids, reached = merge(touching.relationships[at], firsts, row.scores[origin])
+        rows.append(best(ids, reached if rank == "score" else scores[ids], top_k))
+    return stack(Relationships, rows)
