@@ -79,7 +79,8 @@ class Shelf:
         chunks they were found in. Summaries and reports stand for no passage: a root would cover the corpus.
         """
         whole = [s for s in sections if s.kind is Chunks or (s.kind is Nodes and self._passages)]
-        parts = [s for s in sections if s.kind in (Relationships, Subgraphs)] or [s for s in sections if s.kind is Nodes]
+        # a relationship says where it was found more exactly than its ends do
+        parts = [s for kinds in ((Relationships, Subgraphs), (Nodes,)) for s in sections if s.kind in kinds]
         counting = whole or parts
         return self._documents(counting, values, number) if counting else None
 

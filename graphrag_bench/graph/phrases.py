@@ -47,9 +47,9 @@ def phrases(text: str, row: Sequence[Word], usage: Usage, numbers: bool = False)
     at = 0
     while at < len(row):
         stop = _run(row, at, usage, taken)
-        phrase = _named(text, row, at, stop, usage) if stop > at else None
-        if phrase:
-            take(phrase)
+        named = _named(text, row, at, stop, usage) if stop > at else None
+        if named:
+            take(named)
         at = max(stop, at + 1)
     if numbers:
         for number, word in enumerate(row):

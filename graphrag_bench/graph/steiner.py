@@ -16,10 +16,14 @@ steps on them as on the whole graph, ties included.
 """
 
 from collections import deque
+from functools import cache
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from graphrag_bench.errors import OperatorFailure
 from graphrag_bench.graph.graph import Graph
@@ -40,11 +44,25 @@ class Prizes(NamedTuple):
     relationship_prizes: Values
 
 
-def solver_name() -> str:
-    """Return which solver ``auto`` stands for here: pcst_fast where it is installed, else rustworkx."""
-    from importlib.util import find_spec
+@cache
+def pcst_fast_fault() -> str | None:
+    """Return why pcst_fast cannot be used here, or None: it is run on one edge whose two ends are worth taking.
 
-    return "pcst_fast" if find_spec("pcst_fast") is not None else "rustworkx"
+    Its wheels (1.0.10) are built for NumPy below 2; with NumPy 2 they raise nothing and return the first id again and again.
+    """
+    try:
+        import pcst_fast
+    except ImportError:
+        return "is not installed; install graphrag-bench[steiner]"
+    nodes, _ = pcst_fast.pcst_fast(np.array([[0, 1]]), np.ones(2), np.full(1, 0.5), -1, 1, "gw", 0)
+    if sorted(nodes.tolist()) != [0, 1]:
+        return f"returns wrong nodes with NumPy {np.__version__}; its wheels need NumPy below 2"
+    return None
+
+
+def solver_name() -> str:
+    """Return which solver ``auto`` stands for here: pcst_fast where it is installed and works, else rustworkx."""
+    return "rustworkx" if pcst_fast_fault() else "pcst_fast"
 
 
 def similarity_prizes(scores: Values, top: int) -> Values:
@@ -107,10 +125,10 @@ def _near(graph: Graph, walker: Walker, prizes: Prizes, cost: float) -> Ids:
 
 def by_pcst_fast(field: Field) -> tuple[Ids, Ids]:
     """Return the nodes and relationships of the tree."""
-    try:
-        import pcst_fast
-    except ImportError as error:
-        raise OperatorFailure("the solver pcst_fast is not installed; install graphrag-bench[steiner]") from error
+    if fault := pcst_fast_fault():
+        raise OperatorFailure(f"the solver pcst_fast {fault}, or set solver: rustworkx")
+    import pcst_fast
+
     prized = field.relationship_prizes > field.cost
     excess = field.relationship_prizes[prized] - field.cost
     plain, virtual = np.flatnonzero(~prized), np.flatnonzero(prized)
@@ -132,48 +150,68 @@ def by_pcst_fast(field: Field) -> tuple[Ids, Ids]:
 
 
 def by_rustworkx(field: Field) -> tuple[Ids, Ids]:
-    """Return the nodes and relationships of an approximation: a Steiner tree of the nodes with prizes, its ends cut back.
+    """Return the nodes and relationships of an approximation: a Steiner tree of the nodes with prizes, cut to what is worth it.
 
-    The nodes with prizes of the component with most of them are joined as cheaply as rustworkx's 2-approximation does it; then,
-    while a leaf and its relationship are worth less than they cost, they are cut off. A relationship with a prize is cheaper
-    to take, but is never a reason to go anywhere.
+    The nodes with prizes and the ends of relationships that are worth more than they cost, of the component with most of
+    such, are joined as cheaply as rustworkx's 2-approximation does it; of that tree the connected part with the greatest
+    prizes less costs is taken. A relationship worth less than it costs is cheaper to take, but no reason to go anywhere.
     """
     import rustworkx as rx
 
-    costs = np.maximum(field.cost - field.relationship_prizes, 0.0)
-    joined = rx.PyGraph(multigraph=True)
-    joined.add_nodes_from(range(len(field.nodes)))
-    joined.add_edges_from([(a, b, at) for at, (a, b) in enumerate(field.ends.tolist())])
-    worth = field.node_prizes
-    if not worth.any():
-        worth = np.zeros(len(field.nodes))
-        np.maximum.at(worth, field.ends.ravel(), np.repeat(field.relationship_prizes, 2))
-    parts = [sorted(part) for part in rx.connected_components(joined)]
-    part = max(parts, key=lambda nodes: (worth[nodes].sum(), -nodes[0]))
-    terminals = [node for node in part if worth[node] > 0]
+    worth = field.node_prizes.copy()
+    excess = np.maximum(field.relationship_prizes - field.cost, 0.0)
+    np.add.at(worth, field.ends.ravel(), np.repeat(excess / 2, 2))
+    count = len(field.nodes)
+    joins = sparse.csr_array((np.ones(len(field.ends), np.int8), field.ends.T), shape=(count, count))
+    component = csgraph.connected_components(joins, directed=False)[1]
+    here = component == np.argmax(np.bincount(component, weights=worth))
+    terminals = np.flatnonzero(here & (worth > 0)).tolist()
     if len(terminals) < 2:
         return field.nodes[terminals], np.empty(0, np.int64)
-    tree = rx.steiner_tree(joined, terminals, lambda at: float(costs[at]))
-    chosen = _cut_back(sorted(tree.edges()), field)
-    nodes = field.ends[chosen].ravel() if chosen else np.array([terminals[int(np.argmax(worth[terminals]))]])
-    return field.nodes[np.unique(nodes)], field.relationships[chosen]
+    joined = rx.PyGraph(multigraph=True)
+    joined.add_nodes_from(range(count))
+    inside = np.flatnonzero(here[field.ends[:, 0]])
+    costs = np.maximum(field.cost - field.relationship_prizes, 0.0)
+    sides = field.ends[inside].T.tolist()
+    joined.add_edges_from(list(zip(*sides, zip(costs[inside].tolist(), inside.tolist(), strict=True), strict=True)))
+    tree = rx.steiner_tree(joined, terminals, itemgetter(0))
+    nodes, chosen = _worthiest(field, sorted(number for _, number in tree.edges()))
+    return field.nodes[np.unique(nodes)], field.relationships[np.array(sorted(chosen), dtype=np.int64)]
 
 
-def _cut_back(chosen: list[int], field: Field) -> list[int]:
-    """Take leaves off a tree while one, with its relationship, is worth less than the relationship costs."""
-    while chosen:
-        degree = np.bincount(field.ends[chosen].ravel(), minlength=len(field.nodes))
-        gain: dict[int, float] = {}
-        for at in chosen:
-            for node in field.ends[at][degree[field.ends[at]] == 1].tolist():
-                gain[at] = min(
-                    gain.get(at, np.inf), field.node_prizes[node] + field.relationship_prizes[at] - field.cost
-                )
-        worst = min(gain, key=lambda at: (gain[at], at))
-        if gain[worst] >= 0:
-            break
-        chosen = [at for at in chosen if at != worst]
-    return chosen
+def _worthiest(field: Field, chosen: list[int]) -> tuple[list[int], list[int]]:
+    """Return the nodes and edges of the connected part of a tree that is worth most: prizes less costs, ties to the larger."""
+    at: dict[int, list[tuple[int, int]]] = {}
+    for edge in chosen:
+        one, two = field.ends[edge].tolist()
+        at.setdefault(one, []).append((edge, two))
+        at.setdefault(two, []).append((edge, one))
+    start = min(at)
+    above, visit = {start: -1}, [start]
+    for node in visit:
+        for _, other in at[node]:
+            if other not in above:
+                above[other] = node
+                visit.append(other)
+    worth: dict[int, float] = {}
+    for node in reversed(visit):  # what hangs below a node counts where it is worth the way to it
+        worth[node] = field.node_prizes[node] + sum(gain for gain, _, _ in _below(field, at, above, worth, node))
+    top = max(visit, key=lambda node: (worth[node], -node))
+    nodes, edges = [top], []
+    for node in nodes:
+        for _, edge, other in _below(field, at, above, worth, node):
+            nodes.append(other)
+            edges.append(edge)
+    return nodes, edges
+
+
+def _below(
+    field: Field, at: dict[int, list[tuple[int, int]]], above: dict[int, int], worth: dict[int, float], node: int
+) -> list[tuple[float, int, int]]:
+    """Return what below a node is worth the way: its gain, the edge and the node there."""
+    ways = ((edge, other) for edge, other in at[node] if above[other] == node)
+    gains = [(worth[other] + field.relationship_prizes[edge] - field.cost, edge, other) for edge, other in ways]
+    return [way for way in gains if way[0] >= 0]
 
 
 def visited(graph: Graph, start: int, relationships: Ids) -> tuple[tuple[int, ...], tuple[int, ...]]:

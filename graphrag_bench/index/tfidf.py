@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from graphrag_bench.graph.graph import Graph
 from graphrag_bench.store.arrays import load_arrays, pack, save_arrays, unpack
 
 Fit = Literal["candidates", "corpus"]
@@ -24,16 +23,6 @@ Hits = tuple[NDArray[np.int64], NDArray[np.float64]]
 _WORD = re.compile(r"(?u)\b\w\w+\b")
 _DECIMALS = 9  # below: what the order of summation leaves, which must not rank
 _NOTHING: Hits = (np.empty(0, np.int64), np.empty(0))
-
-
-def node_texts(graph: Graph) -> list[str]:
-    """Return what TF-IDF reads of each node: its text (a passage, a summary), or else its name and description."""
-    texts = graph.column("nodes", "text")
-    names, descriptions = graph.column("nodes", "name"), graph.column("nodes", "description")
-    return [
-        text or f"{name}\n{description}".strip()
-        for text, name, description in zip(texts, names, descriptions, strict=True)
-    ]
 
 
 class TfidfIndex:

@@ -30,7 +30,8 @@ def asks(component: Component, settings: Mapping[str, Any]) -> bool:
     """Say whether a component, with these settings, asks the chat model."""
     if not any(port.annotation is ChatModel for port in component.ports):
         return False
-    return bool(component.extra.get("spends", lambda _: True)(filled(settings, component.settings)))
+    spends = component.extra.get("spends", True)  # a truth, or what says it of the settings
+    return bool(spends(filled(settings, component.settings)) if callable(spends) else spends)
 
 
 class Stages:

@@ -110,7 +110,10 @@ class Ranking:
         rows.insert(0, Row(np.empty(0, np.int64), np.empty(0)))
         indptr = np.cumsum([len(row.ids) for row in rows]).astype(np.int64)
         return cls(
-            indptr, np.concatenate([row.ids for row in rows]), np.concatenate([row.scores for row in rows]), failed=failed
+            indptr,
+            np.concatenate([row.ids for row in rows]),
+            np.concatenate([row.scores for row in rows]),
+            failed=failed,
         )
 
     def take(self, rows: Sequence[int]) -> Self:

@@ -30,10 +30,11 @@ async def agent(
 ) -> Frontier:
     """Walk the chosen relationships to the ``width`` ends that help most: one call an entity and relation.
 
-    A candidate scores its share of the model's scores times the relation's score; what scores 0 is dropped. Of a relation
-    with ``sample_above`` candidates or more, ``sample`` are drawn; a single one keeps the relation's score, unasked. A reply
-    that does not score just the candidates gives all the same share, as ToG has it; one lost otherwise leaves out its
-    relation, and a question that loses all its replies so has failed.
+    The model names the best ``width`` candidates of a relation and scores them (ToG asks it to score every one; no more of a
+    relation could survive its pruning). A candidate scores its share of these scores times the relation's score; what
+    scores 0 is dropped. Of a relation with ``sample_above`` candidates or more, ``sample`` are drawn; a single one keeps the
+    relation's score, unasked. A reply whose scores do not fit the candidates gives all the same share, as ToG has it; one
+    lost otherwise leaves out its relation, and a question that loses all its replies so has failed.
 
     An item that has chosen no relationship, as `frontier.start` makes them, stands for all facts of its node: its
     candidates are these facts, shown in one call (DALK's choice among the neighbours of the linked entities).

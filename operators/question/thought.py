@@ -9,9 +9,9 @@ from graphrag_bench.pipeline.mentions import mentions
 from graphrag_bench.pipeline.texts import Questions, Truths
 from graphrag_bench.pipeline.values import Chunks
 from graphrag_bench.registry import operator
-from operators._asking import STAGE, ask_rows, bullets, listed, object_of, prompts, room, rows_to_do, turns
+from operators._asking import STAGE, ask_rows, bullets, listed, prompts, room, rows_to_do, turns
 
-_SCHEMA = object_of(thought={"type": "string", "minLength": 1}, answered={"enum": ["yes", "no"]})
+_MARKER = "the answer is"  # IRCoT's own sign of the last thought, in any case
 
 
 class Thought(NamedTuple):
@@ -23,13 +23,13 @@ class Thought(NamedTuple):
 
 @operator("question.thought", prompts=prompts("thought"))
 async def thought(
-    questions: Questions, model: ChatModel, chunks: Chunks, table: ChunkTable, *, top_k: int = 5, max_tokens: int = 128
+    questions: Questions, model: ChatModel, chunks: Chunks, table: ChunkTable, *, top_k: int = 5, max_tokens: int = 96
 ) -> Thought:
     """Ask for the next step of reasoning over the best chunks; it becomes the text that is retrieved with next.
 
-    One call a question. The entities of the new text are found by rule (`mentions`). Instead of IRCoT's marker in the
-    text, the reply says whether it answers the question. A question without a chunk keeps its text and is done; one whose
-    reply cannot be read has failed.
+    One call a question. The entities of the new text are found by rule (`mentions`). A question is done when its thought
+    says "the answer is", as IRCoT's does: asked for yes or no beside the thought, small models say yes at the first step. A
+    question without a chunk keeps its text and is done; one whose reply is lost has failed.
 
     Args:
         questions: the batch, in its own words.
@@ -46,13 +46,13 @@ async def thought(
             left = room(model, turns("thought", "Passages:\n", question), max_tokens)
             passages = listed([table[chunk].text for chunk in ids], left, model)
             asked = turns("thought", bullets("Passages", passages), question)
-            calls.append((row, Request(asked, max_tokens, STAGE, "thought", questions.ids[row], _SCHEMA)))
+            calls.append((row, Request(asked, max_tokens, STAGE, "thought", questions.ids[row])))
     replies, failed = await ask_rows(model, calls)
     texts, done = list(questions.texts), [True] * len(questions)
     for (row, _), reply in zip(calls, replies, strict=True):
-        done[row] = reply.failure is None and reply.data["answered"] == "yes"
-        if reply.failure is None:
-            texts[row] = " ".join(reply.data["thought"].split())
+        said = " ".join(reply.text.split())
+        texts[row] = said or texts[row]
+        done[row] = _MARKER in said.casefold()
     following = replace(
         questions,
         texts=tuple(texts),

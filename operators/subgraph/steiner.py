@@ -56,7 +56,7 @@ def steiner(
     rows: list[list[Path]] = []
     for found, related in zip(nodes, relationships, strict=True):
         prizes = _prizes(found, related, allowed, top_nodes, top_relationships)
-        if not len(prizes.nodes) and not len(prizes.relationships):
+        if not len(prizes.nodes) and not (prizes.relationship_prizes > edge_cost).any():  # nothing is worth its cost
             rows.append([])
             continue
         chosen, taken = solve(Field(graph, walker, prizes, edge_cost, kinds))

@@ -216,34 +216,33 @@ def test_the_window_bounds_the_prompt(nested):
 
 
 def test_a_report_is_written_as_text(nested):
-    findings = [
-        {"summary": "They  trade", "explanation": "A\nsells to B."},
-        {"summary": "Old", "explanation": "Since 1830."},
+    said = [
+        ("They  trade", "A\nsells to B."),
+        ("Old", "Since 1830."),
+        ("They trade", "A sells to B."),
+        ("Same.", "Same."),
     ]
+    findings = [{"summary": summary, "explanation": explanation} for summary, explanation in said]
     found = Writer(lambda community: report(" The\nmill ", findings=findings)).write(nested)
     row = found.table.to_pylist()[0]
     assert row == {
         "title": "The mill",
         "summary": "On The mill .",
-        "text": "# The mill\n\nOn The mill .\n\n## They trade\nA sells to B.\n\n## Old\nSince 1830.",
+        "text": "# The mill\n\nOn The mill .\n\n## They trade\nA sells to B.\n\n## Old\nSince 1830.\n\n## Same.",
         "rating": 7.0,
         "rating_reason": "So.",
         "failed": None,
     }
 
 
-@pytest.mark.parametrize(
-    ("value", "rating", "note"),
-    [
-        (0, 0.0, ""), (10, 10.0, ""), (7.5, 7.5, ""), (10.5, None, "no number from 0 to 10: 10.5"), (-1, None, "no number from 0 to 10: -1"),
-        (10**400, None, f"no number from 0 to 10: 1{'0' * 39}"),
-        (math.nan, None, "no number from 0 to 10: nan"), (math.inf, None, "no number from 0 to 10: inf"),
-        (None, None, "no number from 0 to 10: None"), (True, None, "no number from 0 to 10: True"),
-        ("8", None, "no number from 0 to 10: 8"),
-    ],
-)  # fmt: skip
-def test_a_rating_is_a_number_from_0_to_10_or_none_at_all(value, rating, note):
-    assert checked_rating(value) == (rating, note)
+@pytest.mark.parametrize("value", [0, 10, 7.5])
+def test_a_rating_is_kept_as_it_is(value):
+    assert checked_rating(value) == (float(value), "")
+
+
+@pytest.mark.parametrize("value", [10.5, -1, math.nan, math.inf, None, True, "8", [3], 10**400])
+def test_a_rating_that_is_no_number_from_0_to_10_is_none_at_all(value):
+    assert checked_rating(value) == (None, f"no number from 0 to 10: {str(value)[:40]}")
 
 
 def test_a_report_outlives_its_rating(nested):

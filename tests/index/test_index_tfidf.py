@@ -1,16 +1,13 @@
 """TF-IDF over node texts, against scikit-learn's vectoriser."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 
-from graphrag_bench.graph.graph import Graph
-from graphrag_bench.index.tfidf import TfidfIndex, node_texts
+from graphrag_bench.index.tfidf import TfidfIndex
 
 WORDS = ["bridge", "river", "the", "of", "Ørvik", "mill", "x", "9", "1904", "Bridge"]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join), min_size=1, max_size=9)
@@ -94,14 +91,3 @@ def test_opened_it_is_the_same_and_its_bytes_repeat(tmp_path, texts):
         assert one[0].tolist() == two[0].tolist() and one[1].tolist() == two[1].tolist()
     for file in (tmp_path / "one").iterdir():
         assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
-
-
-def test_what_is_read_of_a_node():
-    def texts(**columns):
-        table = pa.table({"name": ["Ada", "Ulm"], **columns})
-        none = pa.table({"source": pa.array([], pa.int32()), "target": pa.array([], pa.int32())})
-        return node_texts(Graph(table, none, sparse.csr_array((2, 1)), sparse.csr_array((0, 1)), frozenset()))
-
-    assert texts() == ["Ada", "Ulm"]
-    assert texts(description=["an engineer", None]) == ["Ada\nan engineer", "Ulm"]
-    assert texts(text=["a passage", ""], description=["x", "a river"]) == ["a passage", "Ulm\na river"]

@@ -94,12 +94,12 @@ def _read(reply: Reply) -> Report:
 
 
 def report_text(title: str, summary: str, findings: Sequence[tuple[str, str]] = ()) -> str:
-    """Return a report as plain text: its title, its summary, and each finding as a heading and an explanation."""
+    """Return a report as plain text: title, summary, and each finding, once, as a heading and an explanation."""
+    tidy = dict.fromkeys((" ".join(heading.split()), " ".join(said.split())) for heading, said in findings)
     blocks = [f"# {title}", summary]
-    for heading, explanation in findings:
-        heading, explanation = " ".join(heading.split()), " ".join(explanation.split())
-        if heading or explanation:
-            blocks.append("\n".join(part for part in (f"## {heading}" if heading else "", explanation) if part))
+    for heading, said in tidy:
+        parts = (f"## {heading}" if heading else "", said if said != heading else "")
+        blocks.append("\n".join(part for part in parts if part))
     return "\n\n".join(block for block in blocks if block)
 
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -22,7 +23,7 @@ from graphrag_bench.registry import register
 
 _NAMED = 3  # shared entities or keywords in a relationship's name, the rarest
 _SIMILAR = "similar to"
-_TILE = 1 << 26  # cosines held at a time
+_TILE = 1 << 23  # cosines held at a time
 Edges = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], pa.Array]
 
 
@@ -126,9 +127,7 @@ def _shared(
             f"Lower graph.max_chunks_per_entity (now {max_chunks}), or raise graph.max_pairs.",
         )
     found = sharing(matrix[:, kept].tocsr(), min_shared, _NAMED)
-    labels = pa.array([names[column] for column in kept], pa.string())
-    import pyarrow.compute as pc
-
+    labels = pa.array([names[column] for column in kept.tolist()], pa.string())
     parts = [labels.take(pa.array(column, mask=column < 0)) for column in found.rarest.T]
     joined = (
         pc.binary_join_element_wise(*parts, pa.scalar(", "), null_handling="skip")
@@ -164,7 +163,7 @@ def _nearest(vectors: NDArray[np.float32], ids: NDArray[np.int64], most: int) ->
     size = len(vectors)
     most = min(most, size - 1)
     tile = max(1, _TILE // max(size, 1))
-    found = []
+    found: list[tuple[NDArray[Any], ...]] = []
     for start in range(0, size if most > 0 else 0, tile):
         scores = (vectors[start : start + tile] @ vectors.T).astype(np.float64).round(6)
         own = np.arange(len(scores))
@@ -176,7 +175,8 @@ def _nearest(vectors: NDArray[np.float32], ids: NDArray[np.int64], most: int) ->
         first = np.searchsorted(row, row)
         near = order[(np.arange(len(row)) - first < most) & (value[order] > 0)]
         found.append((row[near] + start, other[near], value[near]))
-    a, b, value = (np.concatenate(part) for part in zip(*found, strict=True)) if found else (np.empty(0, np.int64),) * 3
-    key, where = np.unique(np.minimum(a, b) * max(size, 1) + np.maximum(a, b), return_index=True)
-    label = pa.array([_SIMILAR] * len(key), pa.string())
-    return ids[key // max(size, 1)], ids[key % max(size, 1)], np.asarray(value[where], np.float64), label
+    a, b, cosine = (np.concatenate([part[at] for part in found] or [np.empty(0)]) for at in range(3))
+    low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b).astype(np.int64)
+    _, where = np.unique(low * size + high, return_index=True)
+    label = pa.array([_SIMILAR] * len(where), pa.string())
+    return ids[low[where]], ids[high[where]], cosine[where], label

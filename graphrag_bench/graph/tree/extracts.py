@@ -11,9 +11,10 @@ from graphrag_bench.chunking.tokenizers import Tokenizer
 from graphrag_bench.graph.tree.layers import Cluster, Summarise, Summary
 from graphrag_bench.llm.window import cut_to_window
 
-_ENDS = re.compile(r"(?<=[.!?])(?<!\b[^\W\d_]\.)[\"')\]»”’]*\s+|(?<=[。！？])|\s*\n\s*\n\s*")
+_ENDS = re.compile(r"(?<=[.!?])(?<!\b[^\W\d_]\.)[\"')\]»”’]*\s+(?![\sa-zà-ÿ])|(?<=[。！？])|\s*\n\s*\n\s*")
 _APART = "\n\n"  # a token; the next layer finds the same sentences again, also those without a mark at their end
 _DECIMALS = 9
+_SHORT = 4  # terms; what has fewer is mostly a piece of a sentence that an abbreviation cut
 Terms = dict[str, float]
 
 
@@ -21,7 +22,7 @@ def sentences(text: str) -> list[str]:
     """Return the sentences of a text, spaces made single; a title above a text belongs to its first sentence.
 
     A sentence ends at a full stop, question or exclamation mark before white space, at their full-width forms, and at an
-    empty line. A single letter before a stop is an initial; other abbreviations are not known.
+    empty line; not before a small letter. A single letter before a stop is an initial; other abbreviations are not known.
     """
     ends = [0, *(match.end() for match in _ENDS.finditer(text)), len(text)]
     found = (" ".join(text[start:stop].split()) for start, stop in pairwise(ends))
@@ -32,9 +33,10 @@ def by_extracts(corpus: Sequence[str], tokenizer: Tokenizer, max_tokens: int) ->
     """Return a writer of summaries that asks nobody.
 
     Terms are the tokenizer's pieces that hold a letter or digit, case folded, weighted by count times ln(1 + N/df) over
-    the corpus. A cluster's centroid is the mean of its texts' unit vectors. Its distinct sentences are taken by falling
-    cosine with the centroid, of equal ones the first, each that still fits, and stand in the order of the texts. If the
-    best alone does not fit, its head is the summary. (Centroid-based extraction: Radev et al., 2004.)
+    the corpus. A cluster's centroid is the mean of its texts' unit vectors. Its distinct sentences (those of four terms
+    or more, where there are such) are taken by falling cosine with the centroid, of equal ones the first, each that still
+    fits, and stand in the order of the texts, apart by an empty line. If the best alone does not fit, its head is the
+    summary. (Centroid-based extraction: Radev et al., 2004.)
 
     Args:
         corpus: the texts of the leaves.
@@ -66,6 +68,7 @@ def by_extracts(corpus: Sequence[str], tokenizer: Tokenizer, max_tokens: int) ->
             for piece, weight in terms(text).items():
                 centroid[piece] = centroid.get(piece, 0.0) + weight
         parts = list(dict.fromkeys(sentence for text in texts for sentence in sentences(text)))
+        parts = [part for part in parts if sum(pieces(part).values()) >= _SHORT] or parts
         score = [
             round(sum(weight * centroid.get(piece, 0.0) for piece, weight in terms(part).items()), _DECIMALS)
             for part in parts

@@ -6,12 +6,13 @@ from graphrag_bench.errors import UserError
 from graphrag_bench.graph.tree.layers import Cluster, Summarise, Summary
 from graphrag_bench.llm.base import ChatModel, Message, Request
 from graphrag_bench.llm.window import cut_to_window, prompt_tokens
-from graphrag_bench.prompts import prompt, prompt_hash
+from graphrag_bench.prompts import prompt, prompt_hash, render
 
 _HERE = "graphrag_bench.graph"
 _BETWEEN = "\n\n"
 _APART = 2  # tokens that the line ends between two texts take, at most
 _LEAST = 16  # tokens of a text below which its share says nothing
+_WORDS = 0.6  # words asked for a token of room, so that few replies are cut
 PROMPTS = prompt_hash(_HERE, "summary_system", "summary")
 
 
@@ -29,7 +30,7 @@ def by_model(model: ChatModel, max_tokens: int) -> Summarise:
     Raises:
         UserError: The window has no room for a text.
     """
-    room = model.window - max_tokens - prompt_tokens(_turns(""), model.count)
+    room = model.window - max_tokens - prompt_tokens(_turns("", max_tokens), model.count)
     if room < 2 * (_LEAST + _APART):
         raise UserError(
             f"The model's window of {model.window:,} tokens leaves {max(room, 0):,} for the texts to summarise.",
@@ -40,7 +41,7 @@ def by_model(model: ChatModel, max_tokens: int) -> Summarise:
         fitted = [fit(cluster.texts, room, model) for cluster in clusters]
         replies = await model.ask_all(
             [
-                Request(_turns(_BETWEEN.join(texts)), max_tokens, "graph", "summary", cluster.subject)
+                Request(_turns(_BETWEEN.join(texts), max_tokens), max_tokens, "graph", "summary", cluster.subject)
                 for cluster, texts in zip(clusters, fitted, strict=True)
             ]
         )
@@ -79,6 +80,7 @@ def fit(texts: Sequence[str], room: int, model: ChatModel) -> list[str]:
     ]
 
 
-def _turns(passages: str) -> tuple[Message, ...]:
-    task = f"{passages}{_BETWEEN}{prompt(_HERE, 'summary')}"
+def _turns(passages: str, max_tokens: int) -> tuple[Message, ...]:
+    words = max(8, round(_WORDS * max_tokens))
+    task = f"{passages}{_BETWEEN}{render(_HERE, 'summary', words=str(words))}"
     return (Message("system", prompt(_HERE, "summary_system")), Message("user", task))

@@ -42,7 +42,7 @@ def test_by_nodes_is_the_ranking_of_the_code(small, seed, top_k):
         keys = {}
         for place, (node, _) in enumerate(small.ranked(scores)):
             for chunk in held[node] - keys.keys():
-                around = facts[node] if node in facts else ()
+                around = facts.adj.get(node, ())
                 keys[chunk] = (place, -sum(chunk in held[other] for other in around))
         wanted = sorted(keys, key=lambda chunk: (keys[chunk], chunk))
         assert row.ids.tolist() == wanted[:top_k]

@@ -25,13 +25,12 @@ def run(asking, answer, rows, failed=None, **settings):
 
 def test_the_thought_is_the_next_query_with_its_entities(asking):
     def answer(text, schema):
-        done = "yes" if "question 1?" in text else "no"
-        return {"thought": " The bridge was built by\nAda Brown. ", "answered": done}
+        return "So the ANSWER is: Ada Brown" if "question 1?" in text else " The bridge was built by\nAda Brown. "
 
     found, model = run(asking, answer, [([2, 1], [0.5, 0.9]), ([0], [1.0])], top_k=2)
     assert found.questions.ids == ("q0", "q1") and found.questions.low is None
-    assert found.questions.texts == ("The bridge was built by Ada Brown.",) * 2
-    assert found.questions.read("entities") == [("Ada Brown",)] * 2
+    assert found.questions.texts == ("The bridge was built by Ada Brown.", "So the ANSWER is: Ada Brown")
+    assert found.questions.read("entities")[0] == ("Ada Brown",)
     assert found.done.rows == (False, True)
     assert model.asked[0].endswith("Passages:\n- passage 1 of Brask\n- passage 2 of Brask\n\nQuestion: question 0?")
     _, model = run(asking, answer, [([2, 1], [0.5, 0.9])], top_k=1)
@@ -42,7 +41,7 @@ def test_what_fails_costs_one_question(asking):
     def answer(text, schema):
         if "question 0?" in text:
             raise CallError("timeout", "60 s", retry=False)
-        return {"thought": "Ada Brown did.", "answered": "no"}
+        return "Ada Brown did."
 
     found, model = run(asking, answer, [([0], [1.0]), ([0], [1.0]), ([], []), ([0], [1.0])], failed={3: "earlier"})
     assert dict(found.questions.failed) == {0: "timeout: 60 s", 3: "earlier"}
