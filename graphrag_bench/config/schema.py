@@ -41,7 +41,8 @@ STAGES = ("graph", "index", "retrieval", "answer", "score")
 _RANGES: dict[str, tuple[float, float]] = {
     "synonym_threshold": (-1, 1), "min_similarity": (-1, 1), "synonym_top_k": (1, math.inf), "k1": (0, math.inf),
     "b": (0, 1), "window": (64, math.inf), "min_parse_rate": (0, 1), "min_entities": (0, math.inf),
-    "temperature": (0, math.inf), "budget_money": (0, math.inf),
+    "temperature": (0, math.inf), "budget_money": (0, math.inf), "min_score": (0, 100), "dimensions": (2, math.inf),
+    "cluster_size": (2, math.inf), "resolution": (1e-9, math.inf), "link_threshold": (-1, 1), "min_rating": (0, 10),
 }
 
 
@@ -100,11 +101,16 @@ _POSITIVE = {
     "tokens_per_minute",
     "tokens",
     "size",
+    "max_size", "max_levels", "input_tokens", "report_tokens", "members",
+    "max_layers", "stop_size", "max_components", "bic_points", "max_cluster_tokens", "summary_tokens",
+    "max_entities", "max_relations", "record_tokens", "gleaning_tokens", "summary_threshold",
+    "pack_tokens", "reduce_tokens", "map_tokens", "max_points", "hops", "max_paths", "width", "knn", "keywords_per_chunk",
 }
 
 
-_NOT_NEGATIVE = {"seed"}  # NumPy's generators take no other, and to llama.cpp -1 means a seed by chance
-_SHARES = {"interval"}
+# seed: NumPy's generators take no negative one, and to llama.cpp -1 means a seed by chance
+_NOT_NEGATIVE = {"seed", "max_findings", "max_depth", "gleaning", "level", "max_level"}
+_SHARES = {"interval", "threshold"}
 
 
 @lru_cache(maxsize=512)
@@ -166,7 +172,7 @@ def value_fault(value: Any, setting: Setting, where: str, owner: str) -> UserErr
         wanted = f"from {low:g} to {high:g}" if high < math.inf else f"to be at least {low:g}"
         return UserError(f"{where}: {owner} wants {name} {wanted}, and found {value}.", _suggest(value, setting))
     if name in _SHARES and isinstance(value, int | float) and not 0 < value < 1:
-        return UserError(f"{where}: {owner} wants {name} between 0 and 1, and found {value}.", f"Write {name}: 0.95.")
+        return UserError(f"{where}: {owner} wants {name} between 0 and 1, and found {value}.", _suggest(value, setting))
     return None
 
 

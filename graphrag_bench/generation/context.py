@@ -92,10 +92,12 @@ def _written(sections: Sequence[Section], shown: Mapping[str, Sequence[Item]], s
     for section in sections:
         found = shown[section.name]
         title = shelf.heading(section.kind)
-        if found and title != heading:
+        if not found:
+            continue
+        if title != heading:
             heading, position = title, 0
             parts.append(f"{_BETWEEN if parts else ''}{title}:\n")
-        elif found:
+        else:
             parts.append(_BETWEEN if title in NUMBERED else _LINE)
         lines = []
         for item in found:

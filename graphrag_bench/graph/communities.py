@@ -115,7 +115,11 @@ class Reports:
             kind = reason.split(":")[0]
             kinds[kind] = kinds.get(kind, 0) + 1
         share = 1 - len(self.failed) / len(self) if len(self) else 1.0
-        return {"reports": len(self), "failed": kinds, "cut": self.cut, "parse_rate": round(share, 4)}
+        unrated = int(np.isnan(self.ratings).sum()) - len(self.failed)
+        return {
+            "reports": len(self), "failed": kinds, "without_rating": max(unrated, 0), "cut": self.cut,
+            "parse_rate": round(share, 4),
+        }
 
     def save(self, folder: Path) -> None:
         """Write the reports into an existing folder."""

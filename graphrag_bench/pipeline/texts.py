@@ -55,13 +55,19 @@ class Questions:
     def take(self, rows: Sequence[int]) -> Self:
         """Return some of the questions, in the given order."""
         failed = {at: self.failed[row] for at, row in enumerate(rows) if row in self.failed}
-        return replace(self, **_columns([self.row(row) for row in rows]), failed=failed)
+        taken = {
+            name: None if (column := getattr(self, name)) is None else tuple(column[row] for row in rows)
+            for name in ("ids", "texts", "entities", "low", "high")
+        }
+        return replace(self, **taken, failed=failed)
 
     @classmethod
     def placed(cls, size: int, parts: Sequence[tuple[Sequence[int], Self]]) -> Self:
         """Build a batch of ``size`` questions from parts, each with the rows it speaks of; a later part wins."""
         rows, failed = place(size, parts, ("", "", None, None, None))
-        return cls(**_columns(rows), failed=failed)
+        made = cls(**_columns(rows), failed=failed)
+        asked = {n: () for n in ("entities", "low", "high") if any(getattr(part, n) is not None for _, part in parts)}
+        return replace(made, **asked) if not rows else made
 
     @classmethod
     def join(cls, values: Sequence["Questions"], rule: str = "max") -> "Questions":
