@@ -33,7 +33,7 @@ class Cell:
     method: str
     axes: dict[str, Any]
     overrides: tuple[str, ...]
-    ground: Ground = Ground()
+    ground: Ground = field(default_factory=Ground)
     unused: tuple[str, ...] = ()
     choices: dict[str, str] = field(default_factory=dict)
 

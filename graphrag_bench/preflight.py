@@ -15,14 +15,13 @@ from graphrag_bench.config.schema import filled
 from graphrag_bench.data.types import GivenOpenIE
 from graphrag_bench.errors import UserError
 from graphrag_bench.index.lexical import LexicalIndex
-from graphrag_bench.index.vectors import ChunkVectors, CommunityVectors, NodeVectors, RelationshipVectors
+from graphrag_bench.index.vectors import ChunkVectors, NodeVectors
 from graphrag_bench.llm.backends.scripted import Scripted
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.llm.service import Chat
 from graphrag_bench.pipeline.given import GivenEntities
 from graphrag_bench.pipeline.loans import INDEXES
 from graphrag_bench.pipeline.probe import probe
-from graphrag_bench.pipeline.stages import asks
 from graphrag_bench.pipeline.toy import toy
 from graphrag_bench.registry import REGISTRY
 from graphrag_bench.session import Session, price_of
@@ -247,12 +246,12 @@ def _estimates(run: CellRun) -> list[Estimate]:
             )
     if ChunkVectors in cell.plan.loans and reaches(config, "index"):
         key = f"chunks {stages.chunk_spec().key}"
-        vectors = run.session.store.find(stages.chunk_vector_spec()) if chunk_found else None
+        vectors = run.session.store.find(run.indexes.chunk_spec()) if chunk_found else None
         calls, asked_tokens = -(-chunks // batch) * served, tokens * served
         megabytes = chunks * per_vector
         found.append(Estimate("chunk vectors", calls, asked_tokens, 0, megabytes, vectors is not None, key))
     if LexicalIndex in cell.plan.loans and reaches(config, "index"):
-        spec = stages.lexical_spec()
+        spec = run.indexes.lexical_spec()
         found.append(
             Estimate(
                 "lexical index", megabytes=words / _MB, there=run.session.store.find(spec) is not None, key=spec.key

@@ -84,6 +84,7 @@ def instruction(*, short_answer: bool, reasoning: bool, may_refuse: bool) -> str
 
 
 def cue(*, short_answer: bool, reasoning: bool) -> str:
+    """Return the words a prompt ends with, behind which the model writes."""
     return "Reasoning:" if reasoning else "Short answer:" if short_answer else "Answer:"
 
 

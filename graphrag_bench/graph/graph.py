@@ -4,7 +4,7 @@ Immutable once built, a directed multigraph: direction, parallel relationships a
 want an undirected simple graph ask for that view (`adjacency`). Saved as Parquet and uncompressed npz, opened memory-mapped.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path

@@ -103,10 +103,8 @@ async def _loop(loop: Loop, values: Values, lend: Mapping[Any, Any], questions: 
         active = [number for at, number in enumerate(active) if not done[at] and number not in failed]
     for name, parts in made.items():
         kind = type(parts[0][1])
-        if loop.collect == "union":
-            value = kind.join([kind.placed(size, [one]) for one in parts])
-        else:
-            value = kind.placed(size, parts)
+        united = loop.collect == "union"
+        value = kind.join([kind.placed(size, [one]) for one in parts]) if united else kind.placed(size, parts)
         _mark(value, failed)
         values[f"{loop.name}.{name}"] = replace(value, failed=failed) if isinstance(value, Questions) else value
 

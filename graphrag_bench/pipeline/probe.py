@@ -97,16 +97,16 @@ def _bad_ranking(value: Ranking, graph: Graph) -> str:
 
 
 def _bad_walk(value: Subgraphs | Frontier, graph: Graph) -> str:
-    for row in value.rows:
-        for item in row:
-            nodes = (item.node,) if hasattr(item, "node") else item.nodes
-            walked = (item.relationship,) if hasattr(item, "node") else item.relationships
-            if not all(0 <= node < graph.n_nodes for node in nodes):
-                return "a node lies outside the graph"
-            if not all(-1 <= relationship < graph.n_relationships for relationship in walked):
-                return "a relationship lies outside the graph"
-            if not np.isfinite(item.score):
-                return "a score is not finite"
-            if isinstance(value, Subgraphs) and len(item.directions) != len(item.relationships):
-                return "a path has another number of directions than relationships"
+    paths = [path for row in value.rows for path in row] if isinstance(value, Subgraphs) else []
+    reached = [item for row in value.rows for item in row] if isinstance(value, Frontier) else []
+    nodes = [n for path in paths for n in path.nodes] + [item.node for item in reached]
+    walked = [r for path in paths for r in path.relationships] + [item.relationship for item in reached]
+    if not all(0 <= node < graph.n_nodes for node in nodes):
+        return "a node lies outside the graph"
+    if not all(-1 <= relationship < graph.n_relationships for relationship in walked):
+        return "a relationship lies outside the graph"
+    if not np.isfinite([*(path.score for path in paths), *(item.score for item in reached)]).all():
+        return "a score is not finite"
+    if any(len(path.directions) != len(path.relationships) for path in paths):
+        return "a path has another number of directions than relationships"
     return ""

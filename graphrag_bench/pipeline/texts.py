@@ -55,7 +55,7 @@ class Questions:
     def take(self, rows: Sequence[int]) -> Self:
         """Return some of the questions, in the given order."""
         failed = {at: self.failed[row] for at, row in enumerate(rows) if row in self.failed}
-        taken = {
+        taken: dict[str, Any] = {
             name: None if (column := getattr(self, name)) is None else tuple(column[row] for row in rows)
             for name in ("ids", "texts", "entities", "low", "high")
         }
@@ -66,8 +66,12 @@ class Questions:
         """Build a batch of ``size`` questions from parts, each with the rows it speaks of; a later part wins."""
         rows, failed = place(size, parts, ("", "", None, None, None))
         made = cls(**_columns(rows), failed=failed)
-        asked = {n: () for n in ("entities", "low", "high") if any(getattr(part, n) is not None for _, part in parts)}
-        return replace(made, **asked) if not rows else made
+        if rows:
+            return made
+        # an empty batch has been asked what its parts were asked
+        names = [n for n in ("entities", "low", "high") if any(getattr(part, n) is not None for _, part in parts)]
+        asked: dict[str, Any] = dict.fromkeys(names, ())
+        return replace(made, **asked)
 
     @classmethod
     def join(cls, values: Sequence["Questions"], rule: str = "max") -> "Questions":

@@ -48,10 +48,8 @@ def toy_chunks() -> ChunkTable:
 def toy_graph(embedder: Embedder, attributes: Iterable[str] = ENTITY_GRAPH) -> Graph:
     """Return a graph over the chunks with the given attributes: of entities, of passages, or a tree of summaries."""
     carried = frozenset(attributes)
-    if "node.text" in carried:
-        graph = _tree() if "node.layer" in carried else _passages()
-    else:
-        graph = _entities(embedder)
+    of_texts = _tree if "node.layer" in carried else _passages
+    graph = of_texts() if "node.text" in carried else _entities(embedder)
     graph = Graph(graph.nodes, graph.relationships, graph.node_chunk, graph.relationship_chunk, carried)
     if "community" not in carried:
         return graph

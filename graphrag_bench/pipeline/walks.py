@@ -62,9 +62,9 @@ class Subgraphs(_Rows):
         """Unite the paths of each question; a path given twice keeps its best score (or their sum)."""
         rows = []
         for number in range(values[0].size):
-            best: dict[tuple[Any, ...], float] = {}
+            best: dict[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], float] = {}
             for path in (path for value in values for path in value.rows[number]):
-                key = path[:3]
+                key = (path.nodes, path.relationships, path.directions)
                 known = best.get(key)
                 best[key] = path.score if known is None else known + path.score if rule == "sum" else max(known, path.score)
             rows.append([Path(*key, score) for key, score in best.items()])

@@ -167,7 +167,8 @@ class Wiring:
         steps = self.steps(steps_page, inner, (*path, "steps"))
         for carried, kind in begins.items():
             if carried not in steps_page:
-                self.fault((*path, "carry", carried), f"no step of loop {name} makes {carried!r}.", "Name a step so, or do not carry it.")
+                fix = "Name a step so, or do not carry it."
+                self.fault((*path, "carry", carried), f"no step of loop {name} makes {carried!r}.", fix)
             elif kind is not None and inner.values[carried] is not kind:
                 self.fault(
                     (*path, "steps", carried),
@@ -297,7 +298,9 @@ class Wiring:
         return tuple(map(str, listed))
 
 
-def section_faults(values: Mapping[str, Any], fields: Mapping[str, Setting], locate: Callable[[str], str], name: str) -> list[UserError]:
+def section_faults(
+    values: Mapping[str, Any], fields: Mapping[str, Setting], locate: Callable[[str], str], name: str
+) -> list[UserError]:
     """Return what is wrong with the settings of a context section."""
     faults = []
     for key, value in values.items():

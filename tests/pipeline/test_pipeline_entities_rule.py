@@ -6,8 +6,8 @@ import pytest
 
 from graphrag_bench.llm.base import Failure, Reply
 from graphrag_bench.pipeline.converters.entities import by_model, by_rule, given
-from graphrag_bench.pipeline.mentions import mentions
 from graphrag_bench.pipeline.given import GivenEntities
+from graphrag_bench.pipeline.mentions import mentions
 from graphrag_bench.pipeline.texts import Questions
 
 
