@@ -30,14 +30,30 @@ class AnswerBook:
         self._questions = {question.id: question for question in dataset.questions}
         self._rows: dict[str, dict[str, Any]] = {}
         self._shown: dict[str, Context] = {}
+        self._elements: dict[str, Mapping[str, Sequence[Mapping[str, Any]]]] = {}
         with disk_faults("write the answers", folder):
             self._file = (folder / "answers.jsonl").open("w", encoding="utf-8", newline="\n")
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def keep(self, answer: Answer, context: Context | None, retrieved: Sequence[str] | None) -> None:
-        """Append one answer."""
+    def keep(
+        self,
+        answer: Answer,
+        context: Context | None,
+        retrieved: Sequence[str] | None,
+        elements: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    ) -> None:
+        """Append one answer.
+
+        Args:
+            answer: the answer.
+            context: what its prompt showed; None where nothing was asked.
+            retrieved: the documents that what was retrieved stands for; None where it stands for none.
+            elements: what was retrieved, by section.
+        """
+        if elements:
+            self._elements[answer.question] = elements
         question = self._questions[answer.question]
         gold = self._dataset.gold.get(answer.question, Gold())
         row: dict[str, Any] = {
@@ -68,6 +84,9 @@ class AnswerBook:
         """Put the files into question order; return notes for the reader."""
         self.close()
         write_lines(self.folder / "answers.jsonl", (self._rows[identity] for identity in order))
+        if self._elements:
+            lines = ({"id": identity, **self._elements[identity]} for identity in order if identity in self._elements)
+            write_lines(self.folder / "elements.jsonl", lines)
         if not self._shown:
             return []
         write_lines(
@@ -79,7 +98,10 @@ class AnswerBook:
             ),
         )
         cut = sum(shown.cut > 0 for shown in self._shown.values())
-        return [f"{cut} of {len(order)} contexts were cut to fit the model's window."] if cut else []
+        notes = [f"{cut} of {len(order)} contexts were cut to fit their room."] if cut else []
+        answered = [identity for identity, row in self._rows.items() if row["status"] in ("ok", "refused")]
+        bare = sum(self._shown[i].text == "" for i in answered if i in self._elements and i in self._shown)
+        return [*notes, *([f"{bare} of {len(order)} questions were answered over an empty context."] if bare else [])]
 
     def score(
         self, order: Sequence[str], settings: Mapping[str, Any], seed: int, *, depth: int, answered: bool

@@ -125,7 +125,7 @@ def question_costs(run: "CellRun") -> Iterator[dict[str, Any]]:
 def manifest(run: "CellRun", result: CellResult) -> dict[str, Any]:
     """Return what a reader needs to believe the numbers, and to make them again."""
     graph = run.stages.artifacts.get("graph")
-    names = ("answers.jsonl", "contexts.jsonl", "metrics.json", "per_question.jsonl")
+    names = ("answers.jsonl", "contexts.jsonl", "elements.jsonl", "metrics.json", "per_question.jsonl")
     return {
         "status": result.status,
         "files": {name: checksum(run.folder / name) for name in names if (run.folder / name).exists()},

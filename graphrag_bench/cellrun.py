@@ -5,6 +5,7 @@ The folder holds, once the run is done:
     run.json         versions, hashes, graph statistics, notes: what a reader needs to believe the numbers
     answers.jsonl    one line a question, appended as it finishes, put into question order at the end
     contexts.jsonl   what each prompt showed
+    elements.jsonl   what was retrieved, section by section, before anything was cut: ids, scores, names
     metrics.json     the scores; per_question.jsonl: the same by question
     ledger.jsonl     every model call; costs.json: tokens and seconds by stage; costs.jsonl: the same by question
 Answers and metrics hold no time and nothing that depends on how often a run was interrupted: resumed or not, they are the
@@ -32,7 +33,7 @@ from graphrag_bench.graph.graph import Graph
 from graphrag_bench.index.vectors import VectorIndex
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.llm.ledger import Entry, Ledger
-from graphrag_bench.pipeline.answering import answer_batch, retrieved_documents, with_failures
+from graphrag_bench.pipeline.answering import answer_batch, retrieved_documents, retrieved_elements, with_failures
 from graphrag_bench.pipeline.execute import convert, query_texts, retrieve
 from graphrag_bench.pipeline.given import GivenEntities
 from graphrag_bench.pipeline.indexing import Indexes
@@ -272,17 +273,18 @@ class CellRun:
             depth = self.config["retrieval_depth"]
             rows = range(len(questions))
             documents = {questions.ids[row]: retrieved_documents(plan, values, row, shelf, depth) for row in rows}
+        elements = {questions.ids[row]: retrieved_elements(plan, values, row, shelf, depth) for row in rows}
         self._empty += sum(documents[questions.ids[row]] == () and row not in questions.failed for row in rows)
         progress.advance("retrieval", len(questions))
         if not answers:
             for row in rows:
                 reason = questions.failed.get(row, "")
                 answer = Answer(questions.ids[row], "failed" if reason else "retrieved", None, reason)
-                book.keep(answer, None, documents[answer.question])
+                book.keep(answer, None, documents[answer.question], elements[answer.question])
             return
 
         def finished(answer: Answer, context: Context) -> None:
-            book.keep(answer, context, documents[answer.question])
+            book.keep(answer, context, documents[answer.question], elements[answer.question])
             progress.advance("answers")
 
         with self._clock("answer"):

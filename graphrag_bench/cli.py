@@ -1,4 +1,4 @@
-"""The command line: check, plan, run, score, show, list. A user's mistake prints one sentence and exits with 2."""
+"""The command line: check, plan, run, score, show, list, export. A user's mistake prints one sentence and exits with 2."""
 
 import argparse
 import sys
@@ -45,6 +45,10 @@ def _parser() -> argparse.ArgumentParser:
     show = verb("show", "show a run's configuration, or a page, or a finished run's folder", _show)
     show.add_argument("--config", action="store_true", help="print the full composed configuration")
     show.add_argument("overrides", nargs="*", metavar="key=value", help="what to show, or the folder of a run")
+    export = verb("export", "write the graph of a run, as the store holds it, for other tools", _export)
+    export.add_argument("format", help="graphml | parquet | neo4j")
+    export.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
+    export.add_argument("overrides", nargs="*", metavar="key=value", help="the run that built the graph")
     listing = verb("list", "list components and pages, from their signatures", _list)
     listing.add_argument("kind", nargs="?", help="one kind only: operator, builder, method, …")
     listing.add_argument("--json", action="store_true", help="as JSON")
@@ -121,6 +125,13 @@ def _list(options: argparse.Namespace) -> int:
     from graphrag_bench.inspection import listing
 
     _out(listing(options.kind, as_json=options.json))
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    from graphrag_bench.exporting import export_graph
+
+    _out(export_graph(options.format, options.out, options.overrides))
     return 0
 
 

@@ -59,7 +59,7 @@ def need_file(folder: Path, name: str, what: str) -> Path:
     return path
 
 
-def read_folder(folder: Path) -> Parts:
+def read_folder(folder: Path, questions: Path | None = None) -> Parts:
     """Read a folder of the neutral layout.
 
     Raises:
@@ -76,7 +76,7 @@ def read_folder(folder: Path) -> Parts:
     parts = Parts(read_records(corpus, document))
     if kept:
         parts.extra["documents"] = kept
-    if path := find_file(folder, "questions.jsonl"):
+    if path := questions or find_file(folder, "questions.jsonl"):
         _questions(path, parts)
     if path := find_file(folder, "openie.jsonl"):
         parts.triples = _openie(path, parts)

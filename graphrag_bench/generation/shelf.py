@@ -72,6 +72,37 @@ class Shelf:
         levels = graph.communities.level
         return Element(text, layer=1 + int(levels.max() - levels[key])) if text else None
 
+    def listed(self, section: Section, values: Mapping[str, Any], number: int, most: int) -> list[dict[str, Any]]:
+        """Return what a section's sources hold for one question, best first: ids, scores, and what a person calls them."""
+        found: dict[Any, dict[str, Any]] = {}
+        for source in section.sources:
+            row = values[source].row(number)
+            keys = self._keys(section.kind, values[source], number)
+            scores = row.scores if hasattr(row, "scores") else [getattr(item, "score", None) for item in row]
+            for key, score in zip(keys, scores, strict=True):
+                if len(found) >= most:
+                    break
+                identity = {"id": key} if isinstance(key, int) else {}
+                rated = {} if score is None else {"score": round(float(score), 6)}
+                found.setdefault(key, {**identity, **rated, "label": self.label(section.kind, key)})
+        return list(found.values())
+
+    def label(self, kind: type, key: Any) -> str:
+        """Return what a person calls an element: a name, a title, a triple; of a passage its documents, never its text."""
+        if kind is Chunks:
+            return ", ".join(self.chunks[key].documents)
+        if kind is Texts:
+            return str(key)
+        if kind is Nodes:
+            return self._graph.column("nodes", "name")[key]
+        if kind is Relationships:
+            source, target = self._graph.names([int(self._graph.sources[key]), int(self._graph.targets[key])])
+            name = self._graph.column("relationships", "name")[key]
+            return f"{source} -> {name} -> {target}" if name else f"{source} -> {target}"
+        if kind is Subgraphs:
+            return path_line(self._graph, key)
+        return "" if self._graph.reports is None else self._graph.reports.table["title"][key].as_py() or ""
+
     def documents(self, sections: tuple[Section, ...], values: Mapping[str, Any], number: int) -> Iterator[str] | None:
         """Return the documents a question's retrieved elements stand for, best first; None where they stand for none.
 

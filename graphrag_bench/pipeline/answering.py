@@ -100,6 +100,14 @@ def retrieved_documents(
     return None if found is None else tuple(islice(dict.fromkeys(_until(found, depth)), depth))
 
 
+def retrieved_elements(
+    plan: Plan, values: Mapping[str, Any], number: int, shelf: Shelf, depth: int
+) -> dict[str, list[dict[str, Any]]]:
+    """Return what every section of the context holds for one question, before anything is cut: ids, scores, labels."""
+    found = shown_values(plan, values)
+    return {section.name: shelf.listed(section, found, number, depth) for section in plan.sections}
+
+
 def _until(documents: Any, depth: int) -> Any:
     """Yield documents until ``depth`` different ones have come."""
     seen: set[str] = set()

@@ -27,7 +27,7 @@ _REPEAT = {
         ("collect", Literal["last", "union"], "last"),
     )
 }
-_READ_BY = {"entities": "entities", "low": "keywords", "high": "keywords"}  # what `by` reads -> the converter that makes it
+READ_BY = {"entities": "entities", "low": "keywords", "high": "keywords"}  # what `by` reads -> the converter that makes it
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,11 @@ class Ground:
 
 @dataclass
 class Scope:
-    """The values that steps can read, by name, and which of them are read."""
+    """The values that steps can read, by name; which of them are read, and which the steps wired in it have made."""
 
     values: dict[str, type] = field(default_factory=dict)
     read: set[str] = field(default_factory=set)
+    made: set[str] = field(default_factory=set)
 
     def find(self, name: str) -> type | None:
         """Return the type of a value, or of a part of one (``walk.nodes``); None where there is none. Marks it as read."""
@@ -143,7 +144,7 @@ class Wiring:
         known = {key: Setting(key, item.annotation, None) for key, item in _REPEAT.items()}
         self._faults += settings_faults(page, known, self._locate, ("method", *path), f"loop {name}")
         for key in ("max", "steps"):
-            if page.get(key) is None:
+            if page.get(key) in (None, {}):
                 self.fault(path, f"loop {name} does not say its {key}.", "Write repeat: {max: 3, steps: {…}}.")
         rounds = page.get("max") if isinstance(page.get("max"), int) else 1
         if rounds is not None and rounds < 1:
@@ -160,14 +161,18 @@ class Wiring:
                 continue
             inner.values[carried] = kind
         steps_page = page["steps"] if isinstance(page.get("steps"), Mapping) else {}
-        taken = [step for step in steps_page if step in scope.values and step not in carry]
+        earlier = {made.partition(".")[0] for made in scope.values}
+        taken = [step for step in steps_page if step in earlier and step not in carry]
         for step in taken:
             self.fault((*path, "steps", step), f"{step!r} is made before the loop already.", "Give it another name, or carry it.")
         begins = {carried: inner.values.get(carried) for carried in carry}
         steps = self.steps(steps_page, inner, (*path, "steps"))
         for carried, kind in begins.items():
-            if carried not in steps_page:
-                fix = "Name a step so, or do not carry it."
+            if carried not in inner.made:
+                fields = ", ".join(sorted(made for made in inner.made if made.startswith(f"{carried}.")))
+                if carried in steps_page and not fields:
+                    continue  # its step is not wired, and that is said
+                fix = f"Carry one of its results: {fields}." if fields else "Name a step so, or do not carry it."
                 self.fault((*path, "carry", carried), f"no step of loop {name} makes {carried!r}.", fix)
             elif kind is not None and inner.values[carried] is not kind:
                 self.fault(
@@ -176,13 +181,19 @@ class Wiring:
                     inner.hint(kind),
                 )
         until = page.get("until")
-        if until is not None and (kind := inner.find(str(until))) is not Truths:
-            found = f"is {kind.__name__}" if kind else "no step makes"
-            self.fault((*path, "until"), f"until wants yes or no for each question, and {until!r} {found}.", inner.hint(Truths))
-        scope.read |= inner.read & scope.values.keys()
+        if until is not None:
+            kind = inner.find(str(until))
+            if kind is not Truths:
+                found = f"and {until!r} is {kind.__name__}" if kind else f"and no step makes {until!r}"
+                self.fault((*path, "until"), f"until wants yes or no for each question, {found}.", inner.hint(Truths))
+            elif until not in inner.made:
+                problem = f"until names {until!r}, which no round of loop {name} changes."
+                self.fault((*path, "until"), problem, "Name a step of the loop.")
+        scope.read |= (inner.read - carry.keys()) & scope.values.keys()
         for made, kind in inner.values.items():
             if made in carry or made not in scope.values:
                 scope.values[f"{name}.{made}"] = kind
+                scope.made.add(f"{name}.{made}")
                 if made in inner.read or made in carry:
                     scope.read.add(f"{name}.{made}")
         if len(self._faults) > before:
@@ -201,7 +212,7 @@ class Wiring:
         wires = self._wires(component, values, scope, path)
         settings = self._step_settings(component, values, path)
         self.borrows(component, path)
-        converter = _READ_BY.get(str(filled(settings, component.settings).get("by")))
+        converter = READ_BY.get(str(filled(settings, component.settings).get("by")))
         reworded = any(port.annotation is Questions and port.name in wires for port in component.ports)
         if converter and not reworded and converter not in self._asked:
             self.fault(
@@ -217,8 +228,10 @@ class Wiring:
                 f"Return one of {', '.join(t.__name__ for t in (*WIRES, Questions))}.",
             )
         for suffix, kind in produced.items():
-            scope.values[f"{name}.{suffix}" if suffix else name] = kind
-            scope.read.discard(f"{name}.{suffix}" if suffix else name)
+            made = f"{name}.{suffix}" if suffix else name
+            scope.values[made] = kind
+            scope.made.add(made)
+            scope.read.discard(made)
         if len(self._faults) > before:
             return None
         return Step(name, component, wires, str(values.get("join", "max")), filled(settings, component.settings))

@@ -7,6 +7,7 @@ import numpy as np
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.index.vectors import NodeVectors
 from graphrag_bench.pipeline.texts import By, Questions
+from graphrag_bench.pipeline.united import unite
 from graphrag_bench.pipeline.values import Nodes
 from graphrag_bench.registry import operator
 
@@ -18,7 +19,7 @@ def link(
     vectors: NodeVectors,
     *,
     by: By = "entities",
-    weight: Literal["similarity", "specificity"] = "similarity",
+    weight: Literal["similarity", "specificity", "share"] = "similarity",
     top_k: int = 1,
     min_similarity: float = -1.0,
 ) -> Nodes:
@@ -29,18 +30,15 @@ def link(
         questions: the batch.
         vectors: the nodes' vectors.
         by: what of the question is linked.
-        weight: score nodes by cosine, or by HippoRAG's node specificity, 1 / (chunks that hold the node).
+        weight: score nodes by cosine; by HippoRAG's node specificity, 1 / (chunks that hold the node); or by their share
+            among the hits of their entity (fast-graphrag).
         top_k: nodes an entity.
         min_similarity: below this cosine an entity stays unlinked.
     """
     mentions = questions.read(by)
-    hits = iter(vectors.search([text for row in mentions for text in row], top_k))
-    chunks_of = np.maximum(np.diff(graph.node_chunk.indptr), 1)
-    rows = []
-    for row in mentions:
-        found = [next(hits) for _ in row]
-        ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in found)])
-        scores = np.concatenate([np.empty(0), *(scores for _, scores in found)])
-        ids, scores = ids[scores >= min_similarity], scores[scores >= min_similarity]
-        rows.append((ids, scores if weight == "similarity" else 1.0 / chunks_of[ids]))
+    hits = vectors.search([text for row in mentions for text in row], top_k)
+    rows = unite(mentions, hits, min_similarity, shares=weight == "share")
+    if weight == "specificity":
+        chunks_of = np.maximum(np.diff(graph.node_chunk.indptr), 1)
+        rows = [(ids, 1.0 / chunks_of[ids]) for ids, _ in rows]
     return Nodes.of_rows(rows)
