@@ -24,12 +24,19 @@ def fingerprint(run: "CellRun") -> str:
     parts: dict[str, Any] = {"config": run.cell.keyed(), "dataset": run.dataset.sha256, "version": __version__}
     parts["prompts"] = [c.extra["prompts"] for c in run.components if "prompts" in c.extra]
     parts["components"] = [[c.kind, c.name, c.version] for c in run.components]
+    if found := engines(run):
+        parts["engines"] = found
     parts["metrics"] = [[c.name, c.version] for c in REGISTRY.all("metric")]
     if run.uses_model():
         parts["model"] = dict(run.session.backend(run.config).identity)
     if run.embeds():
         parts["embedder"] = dict(run.session.embedder(run.config).identity)
     return digest(parts)
+
+
+def engines(run: "CellRun") -> dict[str, str]:
+    """Return which library serves a component that can be served by several, by component."""
+    return {f"{c.kind} {c.name}": str(c.extra["engine"]()) for c in run.components if "engine" in c.extra}
 
 
 def result_of(run: "CellRun", scores: Scores | None) -> CellResult:
@@ -84,6 +91,8 @@ def _remarks(run: "CellRun", scores: Scores | None) -> Iterator[str]:
         yield f"Extraction failed in {count} of {of} chunks ({kinds}); execution.retry_failed=true asks them again."
     if extraction is not None and (cut := extraction.facts.get("cut")):
         yield f"{cut} of {extraction.facts['chunks']} chunks were cut to fit the model's window for extraction."
+    for name, engine in engines(run).items():
+        yield f"{name} was served by {engine}."
     if scores is not None and scores.failed:
         yield "Failed questions count as wrong; execution.retry_failed=true asks them again."
     if scores is not None and run.cell.plan.steps and (size := min(run.config["batch_size"], len(run.asked))) > 1:
@@ -139,6 +148,7 @@ def manifest(run: "CellRun", result: CellResult) -> dict[str, Any]:
         "embedder": dict(run.session.embedder(run.config).identity) if run.embeds() else None,
         "prompts": {f"{c.kind} {c.name}": c.extra["prompts"] for c in run.components if "prompts" in c.extra},
         "components": {f"{c.kind} {c.name}": c.version for c in run.components},
+        "engines": engines(run),
         "graph": graph.facts if graph else None,
         "artifacts": {name: f"{a.path.parent.name}/{a.key}" for name, a in run.stages.artifacts.items()},
         "python": platform.python_version(),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from graphrag_bench.config.compose import Composed, compose, group_settings
+from graphrag_bench.config.compose import Composed, Made, compose, group_settings
 from graphrag_bench.config.overrides import Cell as Overrides
 from graphrag_bench.config.overrides import expand
 from graphrag_bench.config.schema import GROUPS, RUN, STAGES, filled
@@ -22,6 +22,7 @@ from graphrag_bench.store.artifacts import digest
 from graphrag_bench.store.faults import user_path
 
 _LONGEST = 120  # letters of a folder's name
+_SHOWN = 8  # methods named in one notice
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,11 @@ def cells(overrides: Sequence[str], multirun: bool = False) -> tuple[list[Cell],
     """
     expanded, swept = expand(overrides, multirun)
     composed: list[tuple[Overrides, Composed]] = []
+    made: Made = {}
     faults: dict[str, UserError] = {}
     for overriding in expanded:
         try:
-            composed.append((overriding, compose(overriding)))
+            composed.append((overriding, compose(overriding, made)))
         except UserError as error:
             faults.setdefault(str(error), error)
     used = {item.text for overriding, result in composed for item in overriding if item.text not in result.unused}
@@ -93,11 +95,17 @@ def cells(overrides: Sequence[str], multirun: bool = False) -> tuple[list[Cell],
         count = len(faults)
         raise Faults(f"{count} fault{'s' * (count > 1)}; nothing was run and no model was called.", faults.values())
     methods_run = {cell.method for cell in built}
-    notices = [
-        f"{text} has no effect on {', '.join(methods)}" + "; it applies to the other cells" * (methods.keys() < methods_run)
+    notices = [note for note in dict.fromkeys(item.note for overriding in expanded for item in overriding) if note]
+    notices += [
+        f"{text} has no effect on {_listed(list(methods))}" + "; it applies to the other cells" * (methods.keys() < methods_run)
         for text, methods in idle.items()
     ]
     return _distinct(built), notices
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} others"
 
 
 def _check(

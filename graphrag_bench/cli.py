@@ -41,6 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     ):
         made = verb(name, help_, act)
         made.add_argument("-m", "--multirun", action="store_true", help="let commas list alternatives: a sweep")
+        if name == "check":
+            made.add_argument("--all", action="store_true", help="check every method's page on every graph that has what it reads")
         made.add_argument("overrides", nargs="*", metavar="key=value", help="what to run; see the examples of --help")
     show = verb("show", "show a run's configuration, or a page, or a finished run's folder", _show)
     show.add_argument("--config", action="store_true", help="print the full composed configuration")
@@ -101,6 +103,11 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    if options.all:
+        from graphrag_bench.support import check_all
+
+        _out(check_all(options.overrides, multirun=options.multirun))
+        return 0
     from graphrag_bench.preflight import check
 
     _out(check(options.overrides, multirun=options.multirun))

@@ -4,7 +4,8 @@ import asyncio
 import io
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.llm.service import Chat
 from graphrag_bench.pipeline.given import GivenEntities
 from graphrag_bench.pipeline.loans import INDEXES
+from graphrag_bench.pipeline.method import Plan
 from graphrag_bench.pipeline.probe import probe
 from graphrag_bench.pipeline.toy import toy
 from graphrag_bench.registry import REGISTRY
@@ -38,8 +40,13 @@ _NAME_TOKENS = 4
 _MB = 1e6
 
 
-async def probe_cells(checked: Sequence[Cell]) -> None:
-    """Run every distinct plan on the toy graph with a scripted model; raise UserError for the first that breaks."""
+@contextmanager
+def prober() -> Iterator[Callable[[Plan, frozenset[str]], Awaitable[None]]]:
+    """Lend a probe: it runs a plan on the toy graph that carries some attributes; each toy is made once.
+
+    Raises:
+        UserError: by the probe, for a plan that breaks.
+    """
     try:
         aside = tempfile.TemporaryDirectory()
     except FileNotFoundError as error:  # what tempfile says of a full disk, too
@@ -49,11 +56,21 @@ async def probe_cells(checked: Sequence[Cell]) -> None:
     with aside as folder, disk_faults("write the probe's files", Path(folder)):
         model = Chat(Scripted())
         toys: dict[frozenset[str], dict[object, Any]] = {}
-        # settings count, not the chain alone; and so does the kind of graph
-        for plan, carried in {(repr(c.plan), c.ground): (c.plan, c.ground.attributes) for c in checked}.values():
+
+        async def run(plan: Plan, carried: frozenset[str]) -> None:
             if carried not in toys:
                 toys[carried] = toy(Path(folder) / str(len(toys)), model, carried)
             await probe(plan, toys[carried])
+
+        yield run
+
+
+async def probe_cells(checked: Sequence[Cell]) -> None:
+    """Run every distinct plan on the toy graph with a scripted model; raise UserError for the first that breaks."""
+    with prober() as run:
+        # settings count, not the chain alone; and so does the kind of graph
+        for plan, carried in {(repr(c.plan), c.ground): (c.plan, c.ground.attributes) for c in checked}.values():
+            await run(plan, carried)
 
 
 def check(overrides: Sequence[str], *, multirun: bool) -> str:

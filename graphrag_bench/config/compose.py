@@ -1,6 +1,7 @@
 """Compose one cell's configuration: pages by Hydra, then the typed overrides, each checked against what it sets."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,8 @@ from graphrag_bench.config.overrides import Cell, Override
 from graphrag_bench.config.schema import GROUPS, PLAIN_GROUPS, RUN, SELECTORS, settings_faults, value_fault
 from graphrag_bench.config.sources import Sources
 from graphrag_bench.errors import UserError
+from graphrag_bench.pipeline.plan import FIELDS
+from graphrag_bench.pipeline.wiring import REPEAT
 from graphrag_bench.registry import REGISTRY, REQUIRED, Setting, nearest
 
 
@@ -27,22 +30,40 @@ class Composed:
     choices: dict[str, str] = field(default_factory=dict)
 
 
-def compose(cell: Cell) -> Composed:
-    """Compose one cell; faults of single settings are collected, what makes composing impossible is raised."""
+Made = dict[tuple[tuple[str, str], ...], Any]  # the pages chosen -> what Hydra made of them
+
+
+def compose(cell: Cell, made: Made | None = None) -> Composed:
+    """Compose one cell; faults of single settings are collected, what makes composing impossible is raised.
+
+    Args:
+        cell: its overrides.
+        made: a memory for the cells of one sweep, which choose the same pages again and again.
+    """
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
-    chosen = {item.key: str(item.value) for item in cell if item.is_group}
+    own = next((item for item in cell if item.page is not None), None)  # a method that stands in no file
+    chosen = {item.key: str(item.value) for item in cell if item.is_group and item is not own}
     choices = {**_defaults(), **chosen}
     places = {item.key: item.place for item in cell if item.is_group}
     sources.page("method", choices["method"], places.get("method", ""))
-    required = {group: name for group, name in _requires(choices["method"]).items() if group not in chosen}
-    for group, name in (choices := choices | required).items():
-        place = f"the method {choices['method']} requires {group}" if group in required else places.get(group, "")
-        sources.read_page(sources.page(group, name, place))  # what is no page is said by name and line, not by Hydra
-    cfg = _hydra(choices)
+    wished = _requires(choices["method"]) if own is None else _wished(own.page)
+    required = {group: name for group, name in wished.items() if group not in chosen}
+    made, key = {} if made is None else made, tuple((choices := choices | required).items())
+    if key not in made:
+        for group, name in choices.items():
+            place = f"the method {choices['method']} requires {group}" if group in required else places.get(group, "")
+            sources.read_page(sources.page(group, name, place))  # what is no page is said by name and line, not by Hydra
+        made[key] = _hydra(choices)
+    cfg = deepcopy(made[key])
     values = sorted((item for item in cell if not item.is_group), key=lambda item: not _selects(item.key))
     where = Sources(choices, {item.key: item.place for item in values})
+    if own is not None:
+        OmegaConf.update(cfg, "method", dict(own.page or {}), merge=False)
+        files = {group: name for group, name in choices.items() if group != "method"}
+        where = Sources(files, {item.key: item.place for item in (own, *values)})
+        choices["method"] = str(own.value)
     unused: dict[str, UserError] = {}
     for item in values:
         fault = _usable(item, OmegaConf.to_container(cfg, resolve=False))
@@ -111,6 +132,11 @@ def _requires(method: str) -> dict[str, str]:
                 )
             return {str(group): str(name) for group, name in wish.items()}
     return {}
+
+
+def _wished(page: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the groups' pages that a page in no file requires; a group that does not exist is the planner's to say."""
+    return {group: str(name) for group, name in _mapping((page or {}).get("requires")).items() if group in GROUPS}
 
 
 def _selects(key: str) -> bool:
@@ -187,14 +213,14 @@ def _method_accepts(rest: Sequence[str], page: Mapping[str, Any], where: str) ->
     """A step, converter or section must be on the page; what it may set is the planner's to check, by its signature."""
     field, *inner = rest
     name = page.get("name", "the method")
-    if field in ("question", "retrieve", "context") and inner:
+    if field == "retrieve" and inner:
+        return _steps_accept(inner, _mapping(page.get(field)), (f"{name} has nothing called", " under retrieve"), where)
+    if field in ("question", "context") and inner:
         known = _mapping(page.get(field))
         if inner[0] not in known:
             return UserError(
                 f"{where}: {name} has nothing called {inner[0]!r} under {field}.", nearest(inner[0], known)
             )
-        if field == "retrieve" and len(inner) > 1:
-            return _step_accepts(inner[0], inner[1], _mapping(known[inner[0]]), where)
         return None
     if field == "answer" and inner:
         answer = _mapping(page.get("answer"))
@@ -205,7 +231,9 @@ def _method_accepts(rest: Sequence[str], page: Mapping[str, Any], where: str) ->
                 nearest(inner[0], generator.settings),
             )
         return None
-    fields = ("name", "source", "top_k", "question", "retrieve", "context", "answer", *page)
+    if field == "requires":  # it chooses pages, and is read before any override is
+        return UserError(f"{where}: requires is the page's own wish.", "Name the group itself, such as graph=kg.")
+    fields = [name for name in FIELDS if name != "requires"]
     return (
         None if field in fields else UserError(f"{where}: a method has no setting {field!r}.", nearest(field, fields))
     )
@@ -213,6 +241,27 @@ def _method_accepts(rest: Sequence[str], page: Mapping[str, Any], where: str) ->
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
+
+
+def _steps_accept(rest: Sequence[str], steps: Mapping[str, Any], said: tuple[str, str], where: str) -> UserError | None:
+    """A step, or what is set of it, must be there; so must the steps of a loop, however deep."""
+    step, *inner = rest
+    if step not in steps:
+        return UserError(f"{where}: {said[0]} {step!r}{said[1]}.", nearest(step, steps))
+    values = _mapping(steps[step])
+    if not inner:
+        return None
+    if "repeat" not in values:
+        return _step_accepts(step, inner[0], values, where)
+    loop = _mapping(values["repeat"])
+    if inner[0] != "repeat":
+        fix = f"Write {step}.repeat.{inner[0]}." if inner[0] in REPEAT else nearest(inner[0], ["repeat"])
+        return UserError(f"{where}: {step} repeats steps and has no setting {inner[0]!r}.", fix)
+    if len(inner) > 1 and inner[1] not in REPEAT:
+        return UserError(f"{where}: loop {step} has no setting {inner[1]!r}.", nearest(inner[1], REPEAT))
+    if len(inner) > 2 and inner[1] == "steps":
+        return _steps_accept(inner[2:], _mapping(loop.get("steps")), (f"loop {step} has no step called", ""), where)
+    return None
 
 
 def _step_accepts(step: str, name: str, values: Mapping[str, Any], where: str) -> UserError | None:

@@ -1,24 +1,30 @@
 """Overrides as typed on the command line, in Hydra's grammar, and their expansion into the cells of a sweep."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from graphrag_bench.config import sources
 from graphrag_bench.config.schema import GROUPS, holds_secret
-from graphrag_bench.errors import UserError
+from graphrag_bench.errors import Faults, UserError
+from graphrag_bench.registry import nearest
 
 
 @dataclass(frozen=True)
 class Override:
-    """One ``key=value``. ``text`` is as typed; ``delete`` is Hydra's ``~key``; ``origin`` is where it was written."""
+    """One ``key=value``. ``text`` is as typed; ``delete`` is Hydra's ``~key``; ``origin`` is where it was written.
+
+    A composition chooses a method that stands in no file: ``page`` is the method's page. ``note`` is for the run's reader.
+    """
 
     key: str
     value: Any
     text: str
     delete: bool = False
     origin: str = "on the command line"
+    page: Mapping[str, Any] | None = None
+    note: str = ""
 
     @property
     def place(self) -> str:
@@ -119,13 +125,36 @@ def expand(texts: Sequence[str], multirun: bool) -> tuple[list[Cell], list[str]]
     return [tuple(cell) for cell in itertools.product(*base.values())], swept
 
 
+def report(texts: Sequence[str]) -> dict[str, str]:
+    """Return what a run's experiment page wants reported beside the table: name of a report -> the metric it is about."""
+    from graphrag_bench.evaluation.catalogue import metric
+    from graphrag_bench.report.experiment import REPORTS
+
+    wanted: dict[str, str] = {}
+    for (item, *_) in parse([text for text in texts if text.partition("=")[0] == "experiment"]):
+        path = sources.page("experiment", str(item.value), item.place)
+        listed = sources.read_page(path).get("report") or {}
+        where = f"{sources.shown(path)}:{sources.lines(path).get(('report',), 1)}"
+        if not isinstance(listed, dict):
+            raise UserError(f"{where}: report is a mapping of a report to its metric.", "Write report: {pareto: recall@5}.")
+        for name, about in listed.items():
+            if name not in REPORTS:
+                raise UserError(f"{where}: there is no report called {name!r}.", nearest(str(name), REPORTS))
+            try:
+                wanted[name] = metric(str(about)).name
+            except UserError as error:
+                raise UserError(f"{where}: {error.problem}", error.fix) from error
+    return wanted
+
+
 def _experiment(name: str, where: str) -> list[list[Override]]:
     path = sources.page("experiment", name, where)
     page = sources.read_page(path)
-    unknown = page.keys() - {"description", "overrides", "sweep"}
+    unknown = page.keys() - {"description", "overrides", "sweep", "compose", "report"}
     if unknown:
         raise UserError(
-            f"{sources.shown(path)}: an experiment has description, overrides and sweep, not {sorted(unknown)[0]!r}.",
+            f"{sources.shown(path)}: an experiment has description, overrides, sweep, compose and report, "
+            f"not {sorted(unknown)[0]!r}.",
             "Move settings into overrides.",
         )
     fixed = page.get("overrides") or []
@@ -144,7 +173,26 @@ def _experiment(name: str, where: str) -> list[list[Override]]:
         spelled = [f"{key}={'null' if value is None else value}" for value in values]
         listed = _written(spelled, f"{sources.shown(path)}:{sources.lines(path)[('sweep', key)]}")
         parsed.append([option for options in listed for option in options])
+    if "compose" in page:
+        made = _composed(page["compose"], f"{sources.shown(path)}:{sources.lines(path)[('compose',)]}")
+        named = [option for options in parsed if options[0].key == "method" for option in options]
+        parsed = [*(options for options in parsed if options[0].key != "method"), [*named, *made]]
     return parsed
+
+
+def _composed(spec: Any, origin: str) -> list[Override]:
+    """Return one choice of the method for each composition that an experiment's page asks for."""
+    from graphrag_bench.pipeline.compositions import choose
+
+    try:
+        pages, left_out = choose(spec, origin)
+    except UserError as error:
+        raise error if isinstance(error, Faults) else UserError(f"{origin}: {error.problem}", error.fix) from error
+    note = f"{left_out} longer compositions were left out (most: {len(pages)})." if left_out else ""
+    return [
+        Override("method", slug, f"method={page['name']}", origin=origin, page=page, note=note)
+        for slug, page in pages.items()
+    ]
 
 
 def _written(texts: Sequence[str], origin: str) -> list[list[Override]]:

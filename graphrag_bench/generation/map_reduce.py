@@ -13,13 +13,14 @@ from graphrag_bench.generation.answers import Answer, Answers, Context, Contexts
 from graphrag_bench.generation.direct import PROMPTS as DIRECT
 from graphrag_bench.generation.direct import cue, instruction, turns
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
-from graphrag_bench.llm.window import PER_MESSAGE, PER_PROMPT, cut_to_window
+from graphrag_bench.llm.window import PER_MESSAGE, PER_PROMPT, cut_to_window, prompt_tokens
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.prompts import prompt, prompt_hash, render
 from graphrag_bench.registry import register
 
 _HERE = "graphrag_bench.generation"
 _BETWEEN = "\n\n"
+_POINTS = "Points:\n"
 PROMPTS = prompt_hash(_HERE, "map_system", "map", "reduce_system") + DIRECT
 
 
@@ -81,37 +82,48 @@ async def map_reduce(
     schema = _schema(max_points)
     task = instruction(short_answer=short_answer, reasoning=False, may_refuse=may_refuse)
     asked_for = cue(short_answer=short_answer, reasoning=False)
+    told = f"{prompt(_HERE, 'reduce_system')} {task}"
+    bare = (Message("system", told), turns("", _POINTS, "", asked_for)[1])
+    last = model.window - max_tokens - prompt_tokens(bare, model.count)
     answers: list[Answer] = []
     for row in range(len(questions)):
         identity, question = questions.ids[row], questions.texts[row]
         if row in questions.failed:
             answers.append(Answer(identity, "failed", None, questions.failed[row]))
             continue
-        room = window - model.count(question)
+        asked = model.count(question)
+        room, last_room = window - asked, last - asked
         items = list(contexts[row].items)
+        if items and min(room, last_room) < 1:  # asked over nothing, it would be another method's question
+            reason = "too_long: the window leaves no room for a context"
+            answers.append(Answer(identity, "failed", None, reason, cut=contexts[row].cut))
+            continue
         if shuffle and unit != "item":
             random.Random(seed).shuffle(items)
-        packs = [_cut(pack, room, model) for pack in _packs(items, unit, min(pack_tokens, room), model.count)]
+        whole = _packs(items, unit, min(pack_tokens, room), model.count)
+        packs = [_cut(pack, room, model) for pack in whole]
+        shortened = sum(pack != _BETWEEN.join(texts) for pack, texts in zip(packs, whole, strict=True))
         replies = await model.ask_all([_map(pack, question, identity, schema, map_tokens, max_points) for pack in packs])
         failures = [reply.failure for reply in replies if reply.failure]
         if packs and len(failures) == len(packs):
             reason = f"{failures[0].kind}: every one of {len(packs)} map calls failed; the first: {failures[0].message}"
-            answers.append(Answer(identity, "failed", None, reason))
+            answers.append(Answer(identity, "failed", None, reason, cut=contexts[row].cut + shortened))
             continue
         points = _best(replies, min_score)
         note = f"{len(failures)} of {len(packs)} map calls failed" if failures else ""
         if not points and empty == "refuse":
             said = f"no point scored {min_score} or more" if packs else "nothing was retrieved"
-            answers.append(Answer(identity, "refused", "unanswerable", "; ".join(filter(None, [note, said]))))
+            reason = "; ".join(filter(None, [note, said]))
+            answers.append(Answer(identity, "refused", "unanswerable", reason, cut=contexts[row].cut + shortened))
             continue
-        shown, cut = _reduced(points, min(reduce_tokens, room), model.count)
+        shown, cut = _reduced(points, min(reduce_tokens, last_room), model.count)
         said = "" if points else "answered from the question alone: no point was left"
         messages = turns(question, shown, task, asked_for)
         if points:
-            messages = (Message("system", f"{prompt(_HERE, 'reduce_system')} {task}"), messages[1])
+            messages = (Message("system", told), messages[1])
         reply = await model.ask(Request(messages, max_tokens, "answer", "reduce", identity))
         note = "; ".join(filter(None, [note, said]))
-        answers.append(_answer(identity, reply, note, contexts[row], cut))
+        answers.append(_answer(identity, reply, note, contexts[row], shortened + cut))
     return tuple(answers)
 
 
@@ -193,7 +205,9 @@ def _reduced(points: Iterable[Point], budget: int, count: Callable[[str], int]) 
         size = count(line + "\n")
         if lost or size > budget:
             lost += 1
+            if not lines and number == 1 and (line := cut_to_window(line, budget, count)):
+                lines.append(line)  # a part of the best point, sooner than none at all
             continue
         lines.append(line)
         budget -= size
-    return ("Points:\n" + "\n".join(lines) if lines else ""), lost
+    return (_POINTS + "\n".join(lines) if lines else ""), lost

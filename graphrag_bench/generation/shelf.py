@@ -11,7 +11,7 @@ from graphrag_bench.graph.graph import Graph
 from graphrag_bench.pipeline.method import Section
 from graphrag_bench.pipeline.texts import Texts
 from graphrag_bench.pipeline.values import Chunks, Communities, Nodes, Relationships
-from graphrag_bench.pipeline.walks import BACKWARD, Path, Subgraphs
+from graphrag_bench.pipeline.walks import Path, Subgraphs
 
 PASSAGES, REPORTS = "Passages", "Reports"
 NUMBERED = (PASSAGES, REPORTS)  # shown as numbered blocks; everything else as lines
@@ -94,7 +94,7 @@ class Shelf:
         if kind is Texts:
             return str(key)
         if kind is Nodes:
-            return self._graph.column("nodes", "name")[key]
+            return self._graph.names([key])[0]
         if kind is Relationships:
             source, target = self._graph.names([int(self._graph.sources[key]), int(self._graph.targets[key])])
             name = self._graph.column("relationships", "name")[key]
@@ -178,9 +178,9 @@ def path_line(graph: Graph, path: Path) -> str:
         return "; ".join(triple(graph, relationship) for relationship in path.relationships)
     names = graph.names(path.nodes)
     line = names[0]
-    for relationship, direction, name in zip(path.relationships, path.directions, names[1:], strict=True):
-        label = graph.label(relationship)
-        line += f" <- {label} <- {name}" if direction == BACKWARD else f" -> {label} -> {name}"
+    for relationship, start, name in zip(path.relationships, path.nodes, names[1:], strict=False):
+        label = graph.label(relationship)  # which way it points is the graph's to say: a tree is not walked
+        line += f" -> {label} -> {name}" if int(graph.sources[relationship]) == start else f" <- {label} <- {name}"
     return line
 
 

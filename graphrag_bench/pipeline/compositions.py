@@ -7,25 +7,41 @@ an operator by name.
 
 * Each operator stands in a composition once. Operators that ask a model take no part.
 * A wire that may stay empty is tried both ways; but an operator whose wires are all optional gets at least one.
-* A wire may be fed by the union of up to ``joins`` values. Of an operator that says that two ports are ``symmetric``, one
+* A wire may be fed by the union of several values where ``joins`` says so. Of an operator that says that two ports are ``symmetric``, one
   order is taken.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
-from typing import Any
+from typing import Any, Literal
 
-from graphrag_bench.errors import UserError
+from graphrag_bench.config.schema import filled, settings_faults
+from graphrag_bench.errors import Faults, UserError
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.pipeline.loans import LOANS
 from graphrag_bench.pipeline.values import Chunks, Communities, Nodes, Relationships
 from graphrag_bench.pipeline.wiring import READ_BY
-from graphrag_bench.registry import REGISTRY, Component, Port, nearest
+from graphrag_bench.registry import REGISTRY, REQUIRED, Component, Port, Setting, nearest
+from graphrag_bench.store.artifacts import digest
 
 INTO: dict[str, type] = {
     "chunks": Chunks, "nodes": Nodes, "relationships": Relationships, "communities": Communities,
 }  # fmt: skip
+_FIELDS = {
+    name: Setting(name, kind, default)
+    for name, kind, default in (
+        ("into", Literal["chunks", "nodes", "relationships", "communities"], "chunks"),
+        ("pool", list[str], REQUIRED),
+        ("depth", int, REQUIRED),
+        ("joins", dict[str, int], {}),
+        ("variants", dict[str, list[dict[str, Any]]], {}),
+        ("method", dict[str, Any], {}),
+        ("most", int | None, None),
+    )
+}
+_LONGEST = 60  # letters of a folder's name, the hash apart
 Wires = Mapping[str, tuple[str, ...]]  # port -> the operators that feed it; () = left empty
 Variant = Mapping[str, Any]
 Page = dict[str, Any]
@@ -50,7 +66,7 @@ class Space:
         into: the kind of element they rank: chunks, nodes, relationships or communities.
         pool: names of operators.
         depth: steps at most.
-        joins: values that may be united in one wire, at most.
+        joins: for each operator how many values may be united in one of its wires, at most; 1 where nothing is said.
         variants: for each operator the settings it is tried with; a port set to null stays empty.
         method: what every page has beside its steps: top_k, requires, question (the converters there are to choose from).
     """
@@ -58,7 +74,7 @@ class Space:
     into: str
     pool: tuple[str, ...]
     depth: int
-    joins: int = 1
+    joins: Mapping[str, int] = field(default_factory=dict)
     variants: Mapping[str, Sequence[Variant]] = field(default_factory=dict)
     method: Mapping[str, Any] = field(default_factory=dict)
 
@@ -81,12 +97,43 @@ def compositions(space: Space) -> list[Page]:
     return [page for _, (_, page) in sorted(pages.items(), key=lambda item: (item[1][0], item[0]))]
 
 
+def choose(spec: Any, where: str) -> tuple[dict[str, Page], int]:
+    """Return the compositions that an experiment's page asks for, each under a name for its folder, and how many it leaves out.
+
+    Args:
+        spec: the page's ``compose``: the fields of a space, and ``most``, the number of compositions to keep.
+        where: where it stands.
+
+    Raises:
+        UserError: what is wrong with it.
+    """
+    if not isinstance(spec, Mapping):
+        raise UserError("compose says what compositions are made of.", "Write compose: {into: chunks, pool: […], depth: 4}.")
+    if faults := settings_faults(spec, _FIELDS, lambda *_: where, (), "compose"):
+        raise Faults("The experiment cannot be composed; nothing was run.", faults)
+    values = filled(spec, _FIELDS)
+    most = values.pop("most")
+    space = Space(**values | {"pool": tuple(values["pool"])})
+    found = compositions(space)
+    if not found:
+        raise UserError("No composition of this pool and depth ends as asked.", "Add operators, or raise the depth.")
+    kept = found[:most]
+    return {_slug(page["name"]): page for page in kept}, len(found) - len(kept)
+
+
+def _slug(name: str) -> str:
+    """Return a short name that a folder can have; the hash keeps two that read alike apart."""
+    plain = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")
+    return f"{plain[:_LONGEST].strip('-.')}_{digest(name)[:8]}"
+
+
 class _Search:
     def __init__(self, space: Space) -> None:
         self.space = space
         self.pool = {name: _usable(name) for name in sorted(set(space.pool))}
-        if unknown := sorted(set(space.variants) - set(self.pool)):
-            raise UserError(f"There are variants of {unknown[0]}, which is not in the pool.", nearest(unknown[0], self.pool))
+        for field_, about in (("variants", space.variants), ("joins", space.joins)):
+            for name in sorted(about.keys() - self.pool.keys()):
+                raise UserError(f"{field_} names {name}, which is not in the pool.", nearest(name, self.pool))
 
     def all(self) -> Iterator[tuple[str, dict[str, Node]]]:
         """Yield every composition: the operator it ends in, and its steps."""
@@ -125,7 +172,7 @@ class _Search:
             name for name, component in self.pool.items()
             if component.returns is port.annotation and not _reads(steps, name, reader)
         ]  # fmt: skip
-        for count in range(1, self.space.joins + 1):
+        for count in range(1, self.space.joins.get(reader, 1) + 1):
             yield from combinations(fitting, count)
 
     def page(self, name: str, last: str, steps: Mapping[str, Node]) -> Page:

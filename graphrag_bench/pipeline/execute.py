@@ -103,7 +103,9 @@ async def _loop(loop: Loop, values: Values, lend: Mapping[Any, Any], questions: 
         active = [number for at, number in enumerate(active) if not done[at] and number not in failed]
     for name, parts in made.items():
         kind = type(parts[0][1])
-        united = loop.collect == "union"
+        if kind is Questions:  # who took part in no round keeps its own words
+            parts = [(everyone, replace(questions, failed=failed)), *parts]
+        united = loop.collect == "union" and kind is not Questions  # of two wordings the later one counts
         value = kind.join([kind.placed(size, [one]) for one in parts]) if united else kind.placed(size, parts)
         _mark(value, failed)
         values[f"{loop.name}.{name}"] = replace(value, failed=failed) if isinstance(value, Questions) else value

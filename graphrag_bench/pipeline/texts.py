@@ -65,25 +65,19 @@ class Questions:
     def placed(cls, size: int, parts: Sequence[tuple[Sequence[int], Self]]) -> Self:
         """Build a batch of ``size`` questions from parts, each with the rows it speaks of; a later part wins."""
         rows, failed = place(size, parts, ("", "", None, None, None))
-        made = cls(**_columns(rows), failed=failed)
-        if rows:
-            return made
-        # an empty batch has been asked what its parts were asked
-        names = [n for n in ("entities", "low", "high") if any(getattr(part, n) is not None for _, part in parts)]
-        asked: dict[str, Any] = dict.fromkeys(names, ())
-        return replace(made, **asked)
+        spoken_of = sorted({number for numbers, _ in parts for number in numbers} - failed.keys())
+        asked: dict[str, Any] = {}
+        for at, (name, nothing) in enumerate((("entities", ()), ("low", ""), ("high", "")), start=2):
+            # a column that a question lacks was not asked for; of one that has failed nothing is read
+            lacking = any(rows[number][at] is None for number in spoken_of)
+            given = not lacking and any(getattr(part, name) is not None for _, part in parts)
+            asked[name] = tuple(nothing if row[at] is None else row[at] for row in rows) if given else None
+        return cls(tuple(row[0] for row in rows), tuple(row[1] for row in rows), **asked, failed=failed)
 
     @classmethod
     def join(cls, values: Sequence["Questions"], rule: str = "max") -> "Questions":
         """Return the last: two wordings of a question cannot be merged."""
         return values[-1]
-
-
-def _columns(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
-    names = ("ids", "texts", "entities", "low", "high")
-    columns: dict[str, Any] = {name: tuple(row[at] for row in rows) for at, name in enumerate(names)}
-    # a column that any question lacks was not asked for
-    return {n: None if n in names[2:] and (not c or None in c) else c for n, c in columns.items()}
 
 
 class Text(NamedTuple):

@@ -28,12 +28,12 @@ class Path(NamedTuple):
 
 
 class Subgraphs(_Rows):
-    """Paths of each question, best first (score descending, then by their nodes and relationships)."""
+    """Paths of each question, best first (score descending, then by their nodes, relationships and directions)."""
 
     rows: tuple[tuple[Path, ...], ...]
 
     def __init__(self, rows: Sequence[Sequence[Path]], failed: Reasons = NONE_FAILED) -> None:
-        ordered = [tuple(sorted(dict.fromkeys(row), key=lambda p: (-p.score, p.nodes, p.relationships))) for row in rows]
+        ordered = [tuple(sorted(dict.fromkeys(row), key=lambda p: (-p.score, *p[:3]))) for row in rows]
         super().__init__(ordered, failed)
 
     def nodes(self) -> Nodes:

@@ -17,7 +17,7 @@ from graphrag_bench.pipeline.wires import WIRES, parts_of
 from graphrag_bench.registry import REGISTRY, Component, Port, Setting, nearest
 
 Path = tuple[str, ...]
-_REPEAT = {
+REPEAT = {
     name: Setting(name, kind, default)
     for name, kind, default in (
         ("max", int, ...),
@@ -141,7 +141,7 @@ class Wiring:
             self.fault(path, f"{name} does not say what it repeats.", "Write repeat: {max: 3, steps: {…}}.")
             return None
         path = (*path, "repeat")
-        known = {key: Setting(key, item.annotation, None) for key, item in _REPEAT.items()}
+        known = {key: Setting(key, item.annotation, None) for key, item in REPEAT.items()}
         self._faults += settings_faults(page, known, self._locate, ("method", *path), f"loop {name}")
         for key in ("max", "steps"):
             if page.get(key) in (None, {}):

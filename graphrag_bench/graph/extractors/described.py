@@ -8,6 +8,7 @@ from typing import Any
 from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.graph.extraction import EntityRecord, RelationRecord, RichExtraction
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
+from graphrag_bench.llm.estimate import Calls, Scale, prompt_of, tokens_of
 from graphrag_bench.llm.service import together
 from graphrag_bench.llm.window import PER_MESSAGE, cut_to_window, prompt_tokens
 from graphrag_bench.prompts import prompt, prompt_hash, render
@@ -18,12 +19,26 @@ _TYPES = ["organization", "person", "location", "event"]
 _OTHER = "other"
 _STRONGEST = 10
 _NAME = 100  # characters of a name or keyword, so that a model that cannot end one is stopped
+_RECORDS_TOKENS, _GLEANED_TOKENS = 600, 250  # of the replies for a chunk, as seen
 _SENTENCES = re.compile(r".*[.!?。！？।]", re.DOTALL)
 PROMPTS = prompt_hash(_HERE, "records", "records_keywords", "records_example", "records_example_reply", "gleaning")
 Records = tuple[tuple[EntityRecord, ...], tuple[RelationRecord, ...], str | None]
 
 
-@register("extractor", "described", spends=True, prompts=PROMPTS)
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return one call a chunk and its rounds, each over all turns before it; a round after the first may be left out."""
+    start = _start([*settings["entity_types"], _OTHER], settings["keywords"])
+    said, more = min(_RECORDS_TOKENS, settings["record_tokens"]), min(_GLEANED_TOKENS, settings["gleaning_tokens"])
+    asked = scale.chunk + prompt_of(*start)
+    found = Calls.each(scale.chunks, asked, said)
+    for number in range(settings["gleaning"]):
+        asked += said + tokens_of(prompt(_HERE, "gleaning"))
+        said = more
+        found += Calls.each(scale.chunks, asked, said, "at most" if number else "")
+    return found
+
+
+@register("extractor", "described", spends=True, prompts=PROMPTS, calls=calls)
 async def extract(
     chunks: ChunkTable,
     model: ChatModel,

@@ -1,8 +1,12 @@
 """Extraction by a model in two turns a chunk: its named entities, then triples over them (the OpenIE of HippoRAG)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.graph.extraction import Extraction, Triple, clean, dump_names
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
+from graphrag_bench.llm.estimate import Calls, Scale, prompt_of
 from graphrag_bench.llm.service import together
 from graphrag_bench.llm.window import cut_to_window
 from graphrag_bench.prompts import prompt, prompt_hash, render
@@ -12,9 +16,18 @@ _HERE = "graphrag_bench.graph"
 _STRINGS = {"type": "string", "minLength": 1}
 _MARGIN = 64  # what a chat template and the words around the passage take, at most
 PROMPTS = prompt_hash(_HERE, "system", "entities", "triples")
+_NAMES_TOKENS, _TRIPLES_TOKENS = 60, 190  # of the replies for a chunk, as seen
 
 
-@register("extractor", "llm", prompts=PROMPTS)
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return two calls a chunk; the second prompt holds the names of the first reply."""
+    names, triples = min(_NAMES_TOKENS, settings["entity_tokens"]), min(_TRIPLES_TOKENS, settings["triple_tokens"])
+    system = prompt(_HERE, "system")
+    first = Calls.each(scale.chunks, scale.chunk + prompt_of(system, prompt(_HERE, "entities")), names)
+    return first + Calls.each(scale.chunks, scale.chunk + prompt_of(system, prompt(_HERE, "triples")) + names, triples)
+
+
+@register("extractor", "llm", prompts=PROMPTS, calls=calls)
 async def extract(
     chunks: ChunkTable,
     model: ChatModel,

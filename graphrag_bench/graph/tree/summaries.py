@@ -1,10 +1,12 @@
 """Summaries by a model: one call a cluster."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from graphrag_bench.errors import UserError
 from graphrag_bench.graph.tree.layers import Cluster, Summarise, Summary
 from graphrag_bench.llm.base import ChatModel, Message, Request
+from graphrag_bench.llm.estimate import Bound, Calls, Scale, prompt_of
 from graphrag_bench.llm.window import cut_to_window, prompt_tokens
 from graphrag_bench.prompts import prompt, prompt_hash, render
 
@@ -14,6 +16,35 @@ _APART = 2  # tokens that the line ends between two texts take, at most
 _LEAST = 16  # tokens of a text below which its share says nothing
 _WORDS = 0.6  # words asked for a token of room, so that few replies are cut
 PROMPTS = prompt_hash(_HERE, "summary_system", "summary")
+
+
+def summary_calls(settings: Mapping[str, Any], scale: Scale, members: int, bound: Bound) -> Calls:
+    """Return a summary a cluster, layer by layer, where a cluster has so many members.
+
+    Args:
+        settings: of a tree builder.
+        scale: of the corpus; the chunks are the first layer.
+        members: nodes a cluster, on average; a bound on a cluster's tokens makes more clusters.
+        bound: what the number of clusters is.
+    """
+    found, nodes, each = Calls(), scale.chunks, scale.chunk
+    most, reply = settings["max_cluster_tokens"], settings["summary_tokens"]
+    for _ in range(settings["max_layers"]):
+        if nodes <= max(settings["stop_size"], 1):
+            break
+        clusters = max(-(-nodes // members), -(-round(nodes * each) // most) if most else 0)
+        if clusters >= nodes:
+            break
+        whole = prompt_of(*(turn.text for turn in _turns("", reply)))
+        asked = min(nodes * each / clusters + whole, scale.window)
+        found += Calls.each(clusters, asked, reply, "about" if most else bound)
+        nodes, each = clusters, reply
+    return found
+
+
+def tree_nodes(summaries: int, scale: Scale) -> tuple[int, int]:
+    """Return the nodes and relationships of a tree with so many summaries; every node but the top has a parent."""
+    return scale.chunks + summaries, scale.chunks + summaries
 
 
 def by_model(model: ChatModel, max_tokens: int) -> Summarise:
