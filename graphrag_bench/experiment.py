@@ -9,9 +9,11 @@ from typing import Any
 
 from graphrag_bench.cellrun import CellRun
 from graphrag_bench.cells import Cell, cells
+from graphrag_bench.config.overrides import report
 from graphrag_bench.display import display
 from graphrag_bench.errors import BudgetExceeded, Faults, UserError
 from graphrag_bench.report.cell import CellResult
+from graphrag_bench.report.experiment import REPORTS
 from graphrag_bench.report.table import Table
 from graphrag_bench.session import Session
 from graphrag_bench.store.faults import user_path
@@ -46,6 +48,7 @@ def run_to_end(
     Raises:
         UserError: something is wrong with the request, or a stage cannot go on; what was finished is kept.
     """
+    wanted = report(overrides)
     checked, notices = cells(overrides, multirun)
     with display(checked[0].config["logging"]["display"]) as progress:
         for notice in notices:
@@ -53,12 +56,17 @@ def run_to_end(
         results, stopped = asyncio.run(_interruptible(run_cells(checked, Session(store, progress))))
     folder = user_path(checked[0].config["output"])
     table = write_table(results, folder)
-    out(str(table))
+    reports = [REPORTS[name](results, metric, folder, _level(checked)) for name, metric in wanted.items()]
+    out("\n\n".join(reports) if "leaderboard" in wanted else "\n\n".join([str(table), *reports]))
     if calls := progress.totals():
         out(calls)
     out(f"Results: {folder}  (table.md; a folder a cell with answers.jsonl, metrics.json, run.json)")
     raise_stopped(stopped, len(checked))
     return results
+
+
+def _level(checked: Sequence[Cell]) -> float:
+    return float(checked[0].config["evaluation"]["interval"])
 
 
 def raise_stopped(stopped: Mapping[str, UserError], of: int) -> None:

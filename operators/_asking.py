@@ -9,6 +9,7 @@ from typing import Any
 
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
+from graphrag_bench.llm.estimate import Calls, Scale, prompt_of
 from graphrag_bench.llm.window import prompt_tokens
 from graphrag_bench.pipeline.walks import Path
 from graphrag_bench.prompts import prompt_hash, render
@@ -27,6 +28,24 @@ def turns(purpose: str, *parts: str, **fields: str) -> Turns:
     """Return the two turns of a call: the instruction of ``prompts/PURPOSE.txt``, which its calls share, then the parts."""
     task = "\n\n".join([render(_HERE, purpose, **fields), *(part for part in parts if part)])
     return (Message("system", render(_HERE, "system")), Message("user", task))
+
+
+def reckoned(
+    purpose: str, scale: Scale, settings: Mapping[str, Any], each: int, shown: float, reply: int, **fields: str
+) -> Calls:
+    """Return what a purpose's calls are likely to take: ``each`` a question at most, over so many tokens of options.
+
+    Args:
+        purpose: names the prompt.
+        scale: how many questions, and how long.
+        settings: the operator's, for the room of a reply.
+        each: calls a question.
+        shown: tokens of what a prompt shows beside instruction and question.
+        reply: tokens of a usual reply.
+        fields: the fields of the prompt.
+    """
+    asked = prompt_of(*turns(purpose, "Question: ", **fields)) + scale.question + min(shown, scale.window)
+    return Calls.each(scale.questions * each, asked, min(reply, settings["max_tokens"]), "at most")
 
 
 def room(model: ChatModel, asked: Turns, max_tokens: int) -> int:

@@ -8,11 +8,13 @@ from graphrag_bench.evaluation.refusal import is_refusal
 from graphrag_bench.generation.answers import Answer, Answers, Contexts
 from graphrag_bench.generation.shelf import PASSAGES
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
+from graphrag_bench.llm.estimate import Calls, Scale, prompt_of, tokens_of
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.prompts import prompt, prompt_hash
 from graphrag_bench.registry import register
 
 _HERE = "graphrag_bench.generation"
+_SHORT_TOKENS, _FREE_TOKENS, _REASONED_TOKENS = 12, 150, 120  # of replies
 _MARKER = re.compile(r"answer\s*[:：]\s*\**\s*", re.IGNORECASE)
 PROMPTS = prompt_hash(
     _HERE, "system", "system_context", "system_graph", "short", "free", "reasoning", "reasoning_short", "reasoning_free", "refuse"
@@ -27,7 +29,19 @@ def overhead(settings: Mapping[str, Any], count: Callable[[str], int]) -> int:
     return sum(count(turn.text) for turn in turns("", "x", task, "Short answer:"))
 
 
-@register("generator", "direct", prompts=PROMPTS, overhead=overhead)
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return a call a question."""
+    asked = prompt_of() + overhead(settings, tokens_of) + scale.context_tokens + scale.question
+    reply = _REASONED_TOKENS if settings["reasoning"] else reply_tokens(short_answer=settings["short_answer"])
+    return Calls.each(scale.questions, asked, min(reply, settings["max_tokens"]))
+
+
+def reply_tokens(*, short_answer: bool) -> int:
+    """Return the tokens of an answer, as seen."""
+    return _SHORT_TOKENS if short_answer else _FREE_TOKENS
+
+
+@register("generator", "direct", prompts=PROMPTS, overhead=overhead, calls=calls)
 async def direct(
     questions: Questions,
     contexts: Contexts,

@@ -11,8 +11,9 @@ from typing import Any, Literal, NamedTuple
 from graphrag_bench.evaluation.refusal import is_refusal
 from graphrag_bench.generation.answers import Answer, Answers, Context, Contexts, Item
 from graphrag_bench.generation.direct import PROMPTS as DIRECT
-from graphrag_bench.generation.direct import cue, instruction, turns
+from graphrag_bench.generation.direct import cue, instruction, reply_tokens, turns
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
+from graphrag_bench.llm.estimate import Calls, Scale, prompt_of, tokens_of
 from graphrag_bench.llm.window import PER_MESSAGE, PER_PROMPT, cut_to_window, prompt_tokens
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.prompts import prompt, prompt_hash, render
@@ -20,6 +21,7 @@ from graphrag_bench.registry import register
 
 _HERE = "graphrag_bench.generation"
 _BETWEEN = "\n\n"
+_MAP_TOKENS = 80  # of a map reply
 _POINTS = "Points:\n"
 PROMPTS = prompt_hash(_HERE, "map_system", "map", "reduce_system") + DIRECT
 
@@ -37,7 +39,27 @@ def overhead(settings: Mapping[str, Any], count: Callable[[str], int]) -> int:
     return fixed + 2 * PER_MESSAGE + PER_PROMPT
 
 
-@register("generator", "map_reduce", prompts=PROMPTS, overhead=overhead, whole=True)
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return a call a unit and question, and one a question to answer from the points.
+
+    Packs are as many as the context's tokens fill, one more a layer but the first; where no point is left the last call is
+    not made.
+    """
+    fixed = prompt_of(prompt(_HERE, "map_system"), prompt(_HERE, "map")) + scale.question
+    units, shown = scale.items, scale.context_tokens
+    if settings["unit"] != "item":
+        budget = max(min(settings["pack_tokens"], scale.window - overhead(settings, tokens_of)), 1)
+        layers = max(len(scale.up_to), 1) if settings["unit"] == "layer" else 1
+        units = min(-(-shown // budget) + layers - 1, scale.items)
+    said = min(_MAP_TOKENS, settings["map_tokens"])
+    maps = Calls.each(scale.questions * units, fixed + shown / max(units, 1), said, "at most" if scale.up_to else "about")
+    points = min(units * said, settings["reduce_tokens"], scale.window)
+    asked = prompt_of(prompt(_HERE, "reduce_system")) + points + scale.question
+    reply = min(reply_tokens(short_answer=settings["short_answer"]), settings["max_tokens"])
+    return maps + Calls.each(scale.questions, asked, reply, "at most")
+
+
+@register("generator", "map_reduce", prompts=PROMPTS, overhead=overhead, whole=True, calls=calls)
 async def map_reduce(
     questions: Questions,
     contexts: Contexts,

@@ -1,7 +1,7 @@
 """Graphs of described entities and relations: what the builders tkg and rkg share (Table 2: TKG, and RKG with keywords)."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,26 +14,13 @@ from graphrag_bench.graph.built import Built
 from graphrag_bench.graph.extraction import RichExtraction
 from graphrag_bench.graph.graph import Graph, Incidence, incidence
 from graphrag_bench.graph.records import Options, Records
-from graphrag_bench.graph.summaries import MERGE, Summaries
+from graphrag_bench.graph.summaries import Summaries
 from graphrag_bench.graph.synonyms import synonyms
 from graphrag_bench.llm.base import ChatModel
-from graphrag_bench.llm.estimate import DESCRIPTION_TOKENS, Calls, Scale, prompt_of
 
 TKG = ("node.name", "node.type", "node.description", "relationship.description", "relationship.weight")
 RKG = (*TKG, "relationship.keywords")
 _SYNONYM = "synonym of"
-
-
-def merge_calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
-    """Return how many descriptions are likely to be merged.
-
-    A node's descriptions pass the threshold when it is described in m passages, and of the graphs measured (2Wiki and
-    MuSiQue, 994 and 1,890 passages) about one node in m² is in m or more. Few relationships are stated so often.
-    """
-    many = -(-settings["summary_threshold"] // DESCRIPTION_TOKENS)
-    reply = min(settings["summary_threshold"], settings["summary_tokens"]) // 2
-    prompt = prompt_of(MERGE) + 2 * settings["summary_threshold"]
-    return Calls.each(scale.nodes / many**2, min(prompt, scale.window), reply, "about")
 
 
 async def build_described(

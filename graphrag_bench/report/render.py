@@ -60,11 +60,11 @@ def markdown(grid: Grid) -> str:
         return (f"**{one.number}**" if one.best else one.number) + _after(one)
 
     lines = [
-        _markdown_line([_markdown(label) for label in (*grid.keys, *grid.labels)]),
+        _markdown_line([markdown_text(label) for label in (*grid.keys, *grid.labels)]),
         _markdown_line(["---"] * len(grid.keys) + ["---:"] * len(grid.labels)),
-        *(_markdown_line([*map(_markdown, line.keys), *map(cell, line.values)]) for line in grid.lines),
+        *(_markdown_line([*map(markdown_text, line.keys), *map(cell, line.values)]) for line in grid.lines),
     ]
-    notes = "\\\n".join(map(_markdown, grid.notes))
+    notes = "\\\n".join(map(markdown_text, grid.notes))
     return "\n".join(lines) + (f"\n\n{notes}" if notes else "")
 
 
@@ -125,7 +125,8 @@ def _markdown_line(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _markdown(plain: str) -> str:
+def markdown_text(plain: str) -> str:
+    """Return a text so that Markdown shows it as it is."""
     return re.sub(r"([\\|*`<\[\]])", r"\\\1", " ".join(plain.split()))
 
 

@@ -1,18 +1,29 @@
 """Entity: the communities that given nodes are in."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.graph.incident import gather
 from graphrag_bench.graph.reported import ratings, reported
+from graphrag_bench.llm.estimate import Scale
 from graphrag_bench.pipeline.rows import by_place, stack
 from graphrag_bench.pipeline.values import Communities, Nodes
 from graphrag_bench.registry import operator
 
+_LEVELS = 3  # of a hierarchy that is not known yet
 
-@operator("community.entity", needs=("community", "community.report"))
+
+def communities(settings: Mapping[str, Any], scale: Scale) -> int:
+    """Return how many communities are taken at most: one a node and level."""
+    levels = [count for count in (settings["max_level"], len(scale.up_to) - 1) if count is not None and count >= 0]
+    there = min(scale.inputs["nodes"] * (min(levels, default=_LEVELS - 1) + 1), scale.communities)
+    return there if settings["top_k"] is None else min(there, int(settings["top_k"]))
+
+
+@operator("community.entity", needs=("community", "community.report"), yields=communities)
 def entity(
     graph: Graph,
     nodes: Nodes,

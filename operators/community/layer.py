@@ -1,18 +1,26 @@
 """Layer: the communities of a level of the hierarchy."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.graph.reported import ratings, reported
+from graphrag_bench.llm.estimate import Scale
 from graphrag_bench.pipeline.rows import NOTHING, by_place, stack
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.pipeline.values import Communities
 from graphrag_bench.registry import operator
 
 
-@operator("community.layer", needs=("community", "community.report"))
+def communities(settings: Mapping[str, Any], scale: Scale) -> int:
+    """Return how many communities are taken."""
+    there = scale.per_level(scale.at if settings["mode"] == "at" else scale.up_to, settings["level"])
+    return there if settings["top_k"] is None else min(there, int(settings["top_k"]))
+
+
+@operator("community.layer", needs=("community", "community.report"), yields=communities)
 def layer(
     graph: Graph,
     questions: Questions,

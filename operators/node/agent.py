@@ -1,19 +1,45 @@
 """Agent over nodes: the model scores what lies at the other end of the chosen relationships (ToG, DALK)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.llm.base import ChatModel, Request
+from graphrag_bench.llm.estimate import NAME_TOKENS, Calls, Scale
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.pipeline.values import Nodes
 from graphrag_bench.pipeline.walks import Frontier, Reach
 from graphrag_bench.registry import operator
-from operators._asking import STAGE, ask_rows, bullets, listed, prompts, room, rows_to_do, scored, shares, turns
+from operators._asking import (
+    STAGE,
+    ask_rows,
+    bullets,
+    listed,
+    prompts,
+    reckoned,
+    room,
+    rows_to_do,
+    scored,
+    shares,
+    turns,
+)
 from operators._relations import Origin, drawn, ends_of, relation_text
 
 _NOT_AS_ASKED = ("schema", "truncated")
+_SHOWN = 20  # candidates of a call
+
+
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return a call a relation chosen; where none was, as at a start, a call an entity, which then is shown all its facts."""
+    shown, width = _SHOWN * NAME_TOKENS, settings["width"]
+    return reckoned("candidates", scale, settings, scale.inputs["chosen"], shown, 15 * width, width=str(width))
 
 
 @operator(
-    "node.agent", needs=("node.name", "relationship.name|relationship.description"), prompts=prompts("candidates")
+    "node.agent",
+    needs=("node.name", "relationship.name|relationship.description"),
+    prompts=prompts("candidates"),
+    calls=calls,
 )
 async def agent(
     graph: Graph,

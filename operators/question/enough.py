@@ -1,16 +1,37 @@
 """Enough: whether the facts found so far answer the question (ToG)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.llm.base import ChatModel, Request
+from graphrag_bench.llm.estimate import Calls, Scale
 from graphrag_bench.pipeline.texts import Questions, Truths
 from graphrag_bench.pipeline.walks import Subgraphs
 from graphrag_bench.registry import operator
-from operators._asking import STAGE, ask_rows, bullets, facts_text, listed, object_of, prompts, room, rows_to_do, turns
+from operators._asking import (
+    STAGE,
+    ask_rows,
+    bullets,
+    facts_text,
+    listed,
+    object_of,
+    prompts,
+    reckoned,
+    room,
+    rows_to_do,
+    turns,
+)
 
 _SCHEMA = object_of(enough={"enum": ["yes", "no"]})
 
 
-@operator("question.enough", needs=("node.name",), prompts=prompts("enough"))
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return a call a question."""
+    return reckoned("enough", scale, settings, 1, scale.inputs["paths"] * scale.fact_tokens, 8)
+
+
+@operator("question.enough", needs=("node.name",), prompts=prompts("enough"), calls=calls)
 async def enough(
     graph: Graph, questions: Questions, model: ChatModel, paths: Subgraphs, *, max_tokens: int = 16
 ) -> Truths:

@@ -1,15 +1,25 @@
 """Evidence: which evidence is wanted next, asked at each passage found so far (KGP)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.llm.base import ChatModel, Request
+from graphrag_bench.llm.estimate import Calls, Scale
 from graphrag_bench.llm.window import cut_to_window
 from graphrag_bench.pipeline.texts import Questions, Text, Texts
 from graphrag_bench.pipeline.values import Nodes
 from graphrag_bench.registry import operator
-from operators._asking import STAGE, ask_rows, prompts, room, rows_to_do, turns
+from operators._asking import STAGE, ask_rows, prompts, reckoned, room, rows_to_do, turns
 
 
-@operator("question.evidence", needs=("node.text",), prompts=prompts("evidence"))
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return a call a passage."""
+    each = min(scale.inputs["nodes"], settings["top_k"])
+    return reckoned("evidence", scale, settings, each, scale.node_tokens, 20)
+
+
+@operator("question.evidence", needs=("node.text",), prompts=prompts("evidence"), calls=calls)
 async def evidence(
     graph: Graph, questions: Questions, model: ChatModel, nodes: Nodes, *, max_tokens: int = 64, top_k: int = 10
 ) -> Texts:

@@ -1,15 +1,17 @@
 """Thought: the next step of reasoning over what was retrieved, as a new query (IRCoT)."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.llm.base import ChatModel, Request
+from graphrag_bench.llm.estimate import Calls, Scale
 from graphrag_bench.pipeline.mentions import mentions
 from graphrag_bench.pipeline.texts import Questions, Truths
 from graphrag_bench.pipeline.values import Chunks
 from graphrag_bench.registry import operator
-from operators._asking import STAGE, ask_rows, bullets, listed, prompts, room, rows_to_do, turns
+from operators._asking import STAGE, ask_rows, bullets, listed, prompts, reckoned, room, rows_to_do, turns
 
 _MARKER = "the answer is"  # IRCoT's own sign of the last thought, in any case
 
@@ -21,7 +23,13 @@ class Thought(NamedTuple):
     done: Truths
 
 
-@operator("question.thought", prompts=prompts("thought"))
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return a call a question."""
+    shown = min(scale.inputs["chunks"], settings["top_k"]) * scale.chunk
+    return reckoned("thought", scale, settings, 1, shown, 40)
+
+
+@operator("question.thought", prompts=prompts("thought"), calls=calls)
 async def thought(
     questions: Questions, model: ChatModel, chunks: Chunks, table: ChunkTable, *, top_k: int = 5, max_tokens: int = 96
 ) -> Thought:

@@ -1,21 +1,48 @@
 """Agent over relationships: at each entity of a frontier the model chooses which relations to follow (ToG)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.llm.base import ChatModel, Request
+from graphrag_bench.llm.estimate import FACT_TOKENS, Calls, Scale
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.pipeline.values import Relationships
 from graphrag_bench.pipeline.walks import Frontier, Reach
 from graphrag_bench.registry import operator
-from operators._asking import STAGE, ask_rows, bullets, listed, prompts, room, rows_to_do, scored, shares, turns
+from operators._asking import (
+    STAGE,
+    ask_rows,
+    bullets,
+    listed,
+    prompts,
+    reckoned,
+    room,
+    rows_to_do,
+    scored,
+    shares,
+    turns,
+)
 from operators._relations import back_relations, relation_text, relations_at
+
+
+_SHOWN = 12  # relations of a call
+
+
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return a call an entity of the frontier."""
+    shown, width = min(_SHOWN, settings["max_candidates"]) * FACT_TOKENS // 2, settings["width"]
+    return reckoned("relations", scale, settings, scale.inputs["frontier"], shown, 15 * width, width=str(width))
 
 
 @operator(
     "relationship.agent",
     needs=("node.name", "relationship.name|relationship.description"),
     prompts=prompts("relations"),
+    calls=calls,
+    yields=lambda settings, scale: scale.inputs["frontier"] * settings["width"],
 )
 async def agent(
     graph: Graph,

@@ -1,14 +1,37 @@
 """AgentPath: the model keeps the paths that help, the most helpful first (DALK's self-aware re-ranking)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.llm.base import ChatModel, Request
+from graphrag_bench.llm.estimate import Calls, Scale
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.pipeline.walks import Path, Subgraphs
 from graphrag_bench.registry import operator
-from operators._asking import STAGE, ask_rows, bullets, listed, object_of, path_text, prompts, room, rows_to_do, turns
+from operators._asking import (
+    STAGE,
+    ask_rows,
+    bullets,
+    listed,
+    object_of,
+    path_text,
+    prompts,
+    reckoned,
+    room,
+    rows_to_do,
+    turns,
+)
 
 
-@operator("subgraph.agent_path", needs=("node.name",), prompts=prompts("paths"))
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return a call a question; a path has two relationships or so."""
+    most = settings["max_paths"]
+    shown, reply = (2 * count * scale.fact_tokens for count in (scale.inputs["paths"], most))
+    return reckoned("paths", scale, settings, 1, shown, reply, most=str(most))
+
+
+@operator("subgraph.agent_path", needs=("node.name",), prompts=prompts("paths"), calls=calls)
 async def agent_path(
     graph: Graph, questions: Questions, model: ChatModel, paths: Subgraphs, *, max_paths: int = 5, max_tokens: int = 384
 ) -> Subgraphs:

@@ -9,6 +9,7 @@ from graphrag_bench.errors import UserError
 from graphrag_bench.graph.communities import ReportRows, Reports
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
+from graphrag_bench.llm.estimate import Calls, Scale, prompt_of
 from graphrag_bench.llm.window import prompt_tokens
 from graphrag_bench.prompts import prompt, prompt_hash, render
 from graphrag_bench.registry import register
@@ -20,7 +21,18 @@ _SHORT = 160  # letters of a title
 Report = dict[str, Any]  # the arguments of ReportRows.add
 
 
-@register("reporter", "model", spends=True, prompts=prompt_hash(_HERE, "system", "report"))
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return a call a community; a prompt tells its members and their share of the relationships, as far as it has room."""
+    count = max(scale.communities, 1)
+    facts = scale.relationships / max(scale.nodes, 1)
+    told = (scale.memberships or scale.nodes) / count * (scale.node_tokens * scale.described + facts * scale.fact_tokens)
+    fixed = prompt_of(*_turns("", settings["max_findings"]))
+    prompt_tokens = fixed + min(told, settings["input_tokens"], scale.window)
+    reply = min(scale.report_tokens, settings["report_tokens"])
+    return Calls.each(scale.communities, prompt_tokens, reply, "" if scale.up_to else "about")
+
+
+@register("reporter", "model", spends=True, prompts=prompt_hash(_HERE, "system", "report"), calls=calls)
 async def by_model(
     graph: Graph,
     model: ChatModel,

@@ -3,10 +3,10 @@
 from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.embedding.base import Embedder
 from graphrag_bench.graph.built import Built
-from graphrag_bench.graph.described import TKG, build_described, merge_calls
+from graphrag_bench.graph.described import TKG, build_described
 from graphrag_bench.graph.extraction import RichExtraction
 from graphrag_bench.graph.records import Describe, Merge, Options, Parallel, Weight
-from graphrag_bench.graph.summaries import PROMPTS
+from graphrag_bench.graph.summaries import PROMPTS, merge_calls
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.registry import register
 

@@ -1,6 +1,7 @@
 """The tree of RAPTOR-K: clusters of texts by k-means, layer by layer, a summary each."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from graphrag_bench.chunking.tokenizers import load_tokenizer
 from graphrag_bench.chunking.types import ChunkTable
@@ -9,9 +10,15 @@ from graphrag_bench.graph.built import Built
 from graphrag_bench.graph.tree.clustering import KMeansOf
 from graphrag_bench.graph.tree.layers import PROVIDES, Shape, grow
 from graphrag_bench.graph.tree.settings import check, writer
-from graphrag_bench.graph.tree.summaries import PROMPTS
+from graphrag_bench.graph.tree.summaries import PROMPTS, summary_calls, tree_size
 from graphrag_bench.llm.base import ChatModel
+from graphrag_bench.llm.estimate import Calls, Scale
 from graphrag_bench.registry import register
+
+
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return ⌈n / cluster_size⌉ summaries a layer of n nodes at most: a cluster of one node has none."""
+    return summary_calls(settings, scale, settings["cluster_size"], "at most")
 
 
 @register(
@@ -21,6 +28,8 @@ from graphrag_bench.registry import register
     provides=PROVIDES,
     prompts=PROMPTS,
     spends=lambda settings: settings["summary"] == "model",
+    calls=calls,
+    size=lambda settings, scale: tree_size(calls(settings, scale).calls, scale),
 )
 async def build(
     chunks: ChunkTable,

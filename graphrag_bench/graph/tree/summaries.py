@@ -42,7 +42,7 @@ def summary_calls(settings: Mapping[str, Any], scale: Scale, members: int, bound
     return found
 
 
-def tree_nodes(summaries: int, scale: Scale) -> tuple[int, int]:
+def tree_size(summaries: int, scale: Scale) -> tuple[int, int]:
     """Return the nodes and relationships of a tree with so many summaries; every node but the top has a parent."""
     return scale.chunks + summaries, scale.chunks + summaries
 

@@ -1,8 +1,11 @@
 """The entities of a question: as the dataset gives them, by a rule, or by the model."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from graphrag_bench.llm.base import ChatModel, Message, Request
+from graphrag_bench.llm.estimate import Calls, Scale, prompt_of
 from graphrag_bench.pipeline.given import GivenEntities
 from graphrag_bench.pipeline.mentions import mentions
 from graphrag_bench.pipeline.texts import Questions
@@ -10,6 +13,7 @@ from graphrag_bench.prompts import prompt, prompt_hash
 from graphrag_bench.registry import register
 
 _HERE = "graphrag_bench.pipeline"
+_REPLY_TOKENS = 25  # as seen
 _SCHEMA = {
     "type": "object",
     "additionalProperties": False,
@@ -30,7 +34,13 @@ def given(questions: Questions, entities: GivenEntities) -> Questions:
     return replace(questions, entities=rows, failed={**questions.failed, **absent})
 
 
-@register("converter", "entities.model", prompts=prompt_hash(_HERE, "entities_system", "entities"))
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return a call a question."""
+    asked = prompt_of(prompt(_HERE, "entities_system"), prompt(_HERE, "entities"), "Question: ") + scale.question
+    return Calls.each(scale.questions, asked, min(_REPLY_TOKENS, settings["max_tokens"]))
+
+
+@register("converter", "entities.model", prompts=prompt_hash(_HERE, "entities_system", "entities"), calls=calls)
 async def by_model(questions: Questions, model: ChatModel, *, max_tokens: int = 128) -> Questions:
     """Ask the model for the named entities of each question; a question whose reply cannot be read has failed."""
     turns = [

@@ -1,15 +1,19 @@
 """The keywords of a question, as LightRAG searches them: low ones name entities, high ones name themes."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from graphrag_bench.llm.base import ChatModel, Message, Request
+from graphrag_bench.llm.estimate import Calls, Scale, prompt_of
 from graphrag_bench.pipeline.mentions import content_runs, mentions
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.prompts import prompt, prompt_hash
 from graphrag_bench.registry import register
 
 _HERE = "graphrag_bench.pipeline"
+_REPLY_TOKENS = 40  # as seen
 _MOST = 8
 _LIST = {"type": "array", "maxItems": _MOST, "items": {"type": "string", "minLength": 1}}
 _SCHEMA = {
@@ -20,7 +24,13 @@ _SCHEMA = {
 }
 
 
-@register("converter", "keywords.model", prompts=prompt_hash(_HERE, "keywords_system", "keywords"))
+def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
+    """Return a call a question."""
+    asked = prompt_of(prompt(_HERE, "keywords_system"), prompt(_HERE, "keywords"), "Question: ") + scale.question
+    return Calls.each(scale.questions, asked, min(_REPLY_TOKENS, settings["max_tokens"]))
+
+
+@register("converter", "keywords.model", prompts=prompt_hash(_HERE, "keywords_system", "keywords"), calls=calls)
 async def by_model(questions: Questions, model: ChatModel, *, max_tokens: int = 160) -> Questions:
     """Ask the model for the low-level and high-level keywords of each question; either list becomes one text.
 
