@@ -149,9 +149,11 @@ def ground(config: Mapping[str, Any]) -> Ground:
     if not name:
         return Ground()
     community = config["community"]
-    found = {"community"} if community.get("clusterer") else set()
-    reported = {"community.report"} if community.get("reports") else set()
-    return Ground(str(name), carried(config) | found | reported)
+    attributes = carried(config)
+    if community.get("clusterer"):  # reports on communities that the graph may have brought are not on these
+        reported = {"community.report"} if community.get("reports") else set()
+        attributes = (attributes - {"community.report"}) | {"community"} | reported
+    return Ground(str(name), attributes)
 
 
 def _graph_faults(config: Mapping[str, Any], result: Composed) -> list[UserError]:

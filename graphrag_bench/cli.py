@@ -42,10 +42,12 @@ def _parser() -> argparse.ArgumentParser:
         made = verb(name, help_, act)
         made.add_argument("-m", "--multirun", action="store_true", help="let commas list alternatives: a sweep")
         if name == "check":
-            made.add_argument("--all", action="store_true", help="check every method's page on every graph that has what it reads")
+            made.add_argument("--all", action="store_true", help="check every method's page on every graph's page")
         made.add_argument("overrides", nargs="*", metavar="key=value", help="what to run; see the examples of --help")
     show = verb("show", "show a run's configuration, or a page, or a finished run's folder", _show)
     show.add_argument("--config", action="store_true", help="print the full composed configuration")
+    show.add_argument("--draw", action="store_true", help="draw the method's wiring as SVG")
+    show.add_argument("--out", metavar="FILE", help="where the drawing goes; - prints it (<method>.svg)")
     show.add_argument("overrides", nargs="*", metavar="key=value", help="what to show, or the folder of a run")
     export = verb("export", "write the graph of a run, as the store holds it, for other tools", _export)
     export.add_argument("format", help="graphml | parquet | neo4j")
@@ -122,8 +124,13 @@ def _plan(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from graphrag_bench.inspection import show
+    from graphrag_bench.inspection import draw, show
 
+    if options.out is not None and not options.draw:
+        raise UserError("--out says where a drawing goes, and nothing is drawn.", "Add --draw.")
+    if options.draw:
+        _out(draw(options.overrides, options.out))
+        return 0
     _out(show(options.overrides, config=options.config))
     return 0
 

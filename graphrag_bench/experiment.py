@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -90,20 +91,21 @@ async def run_cells(checked: Sequence[Cell], session: Session) -> Ran:
     results: list[CellResult] = []
     stopped: dict[str, UserError] = {}
     async with session:
-        runs = [CellRun(session, cell) for cell in checked]  # every dataset is read before anything is spent
+        runs = deque(CellRun(session, cell) for cell in checked)  # every dataset is read before anything is spent
         for run in runs:
             needs(run)
-        for number, run in enumerate(runs, start=1):
+        while runs:
+            run = runs.popleft()  # a finished cell's graph need not stay in memory
             name = " · ".join(
                 [run.config["method"]["name"], run.dataset.name, *(f"{k}={v}" for k, v in run.cell.axes.items())]
             )
-            session.progress.cell(name, number, len(runs))
+            session.progress.cell(name, len(checked) - len(runs), len(checked))
             try:
                 results.append(await run.result())
             except BudgetExceeded:
                 raise
             except UserError as error:
-                if len(runs) == 1:
+                if len(checked) == 1:
                     raise
                 stopped[name] = UserError(f"{name}: {error.problem}", error.fix)
                 results.append(

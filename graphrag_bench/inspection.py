@@ -103,6 +103,33 @@ def show(arguments: Sequence[str], *, config: bool) -> str:
     return f"# {sources.shown(path)}\n{path.read_text('utf-8')}\nchain: {cell.plan.line()}\n"
 
 
+def draw(arguments: Sequence[str], out: str | None) -> str:
+    """Draw a method's wiring as SVG; return what was written, or the drawing itself.
+
+    Args:
+        arguments: overrides; of a sweep the first cell is drawn.
+        out: the file; None for ``<method>.svg`` here, ``-`` for the drawing itself.
+    """
+    from graphrag_bench.cells import cells
+    from graphrag_bench.report.drawing import draw as drawn
+    from graphrag_bench.store.faults import disk_faults, user_path
+
+    if any("=" not in text for text in arguments):
+        raise UserError(f"{arguments[0]!r} is no setting: a finished run is not drawn.", "Write show method=hipporag --draw.")
+    cell = cells(arguments)[0][0]
+    row = sources.page("method", cell.method).read_text("utf-8").partition("\n")[0]
+    picture = drawn(cell.plan, " ".join(row.removeprefix("#").split()) if row.startswith("#") else "")
+    if out == "-":
+        return picture
+    path = user_path(out or f"{cell.method.replace('/', '_')}.svg")
+    if path.is_dir() or not path.parent.is_dir():
+        problem = "is a folder" if path.is_dir() else "lies in a folder that does not exist"
+        raise UserError(f"The drawing cannot be written: {path} {problem}.", "Give --out=FILE, or --out=- to print it.")
+    with disk_faults("write the drawing", path):
+        path.write_text(picture, "utf-8")
+    return f"wrote {path}"
+
+
 def _finished(folder: Path) -> str:
     path = folder / "run.json"
     if not path.is_file():

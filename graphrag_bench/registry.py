@@ -209,5 +209,8 @@ def register(kind: str, name: str, **facts: Any) -> Callable[[T], T]:
 
 
 def operator(name: str, *, needs: tuple[str, ...] = (), version: int = 1, **facts: Any) -> Callable[[T], T]:
-    """Register a retrieval operator; ``needs`` names the graph attributes it reads, further facts are kept (``prompts``)."""
+    """Register a retrieval operator; ``needs`` names the graph attributes it reads.
+
+    Further facts are kept: ``prompts``, ``calls`` (what it asks, see llm/estimate.py), ``yields`` (elements a question).
+    """
     return register("operator", name, needs=needs, version=version, **facts)

@@ -91,7 +91,8 @@ def supports(overrides: Sequence[str] = (), *, multirun: bool = False) -> list[S
             key = (repr(plan), carried)
             if key not in tried:
                 try:
-                    tried[key] = runner.run(probe(plan, carried))  # type: ignore[func-returns-value, arg-type]
+                    runner.run(probe(plan, carried))
+                    tried[key] = None
                 except UserError as error:
                     tried[key] = error
             return tried[key]
@@ -106,7 +107,9 @@ def supports(overrides: Sequence[str] = (), *, multirun: bool = False) -> list[S
             found += _row(method, composed, graphs, breaks, faults)
     for item in base:
         if item.text not in used:
-            faults.setdefault(item.text, UserError(f"{item.place}: no method and no graph has a use for it.", "Leave it out."))
+            faults.setdefault(
+                item.text, UserError(f"{item.place}: no method and no graph has a use for it.", "Leave it out.")
+            )
     if faults:
         count = len(faults)
         raise Faults(f"{count} fault{'s' * (count > 1)}; no model was called.", faults.values())
@@ -116,7 +119,9 @@ def supports(overrides: Sequence[str] = (), *, multirun: bool = False) -> list[S
 def _base(overrides: Sequence[str], multirun: bool) -> tuple[tuple[Override, ...], dict[str, Override]]:
     expanded, _ = expand(overrides, multirun)
     if multirun or len(expanded) != 1:
-        raise UserError("check --all takes no sweep: it checks every method on every graph.", "Leave out -m and experiment=….")
+        raise UserError(
+            "check --all takes no sweep: it checks every method on every graph.", "Leave out -m and experiment=…."
+        )
     chosen = {item.key: item for item in expanded[0] if item.key in ("method", "graph")}
     return tuple(item for item in expanded[0] if item.key not in chosen), chosen
 
@@ -195,8 +200,8 @@ def _row(
                 faults.update({str(fault): fault for fault in problems})
             row.append(Support(method, name, "no", name == required, missing))
             continue
-        if fault := breaks(plan, standing.attributes):
-            told = UserError(f"{method} on the graph {name}: {fault.problem}", fault.fix)
+        if broken := breaks(plan, standing.attributes):
+            told = UserError(f"{method} on the graph {name}: {broken.problem}", broken.fix)
             faults.setdefault(str(told), told)
         read = _reads_graph(plan)
         row.append(Support(method, name, "yes" if read or not standing.graph else "unread", name == required))

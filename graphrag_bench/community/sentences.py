@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from graphrag_bench.chunking.types import ChunkTable
-from graphrag_bench.graph.builders.kg import phrase_key
+from graphrag_bench.graph.synonyms import phrase_key
 
 _END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
 

@@ -50,13 +50,13 @@ def compose(cell: Cell, made: Made | None = None) -> Composed:
     sources.page("method", choices["method"], places.get("method", ""))
     wished = _requires(choices["method"]) if own is None else _wished(own.page)
     required = {group: name for group, name in wished.items() if group not in chosen}
-    made, key = {} if made is None else made, tuple((choices := choices | required).items())
-    if key not in made:
+    made, chosen_pages = {} if made is None else made, tuple((choices := choices | required).items())
+    if chosen_pages not in made:
         for group, name in choices.items():
             place = f"the method {choices['method']} requires {group}" if group in required else places.get(group, "")
             sources.read_page(sources.page(group, name, place))  # what is no page is said by name and line, not by Hydra
-        made[key] = _hydra(choices)
-    cfg = deepcopy(made[key])
+        made[chosen_pages] = _hydra(choices)
+    cfg = deepcopy(made[chosen_pages])
     values = sorted((item for item in cell if not item.is_group), key=lambda item: not _selects(item.key))
     where = Sources(choices, {item.key: item.place for item in values})
     if own is not None:
@@ -73,6 +73,7 @@ def compose(cell: Cell, made: Made | None = None) -> Composed:
             if fault := _delete(cfg, item):
                 unused[item.text] = fault
         else:
+            _take_away(cfg, item)
             _update(cfg, item)
     try:
         config = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True)
@@ -142,6 +143,25 @@ def _wished(page: Mapping[str, Any] | None) -> dict[str, str]:
 def _selects(key: str) -> bool:
     group, _, name = key.partition(".")
     return any(selector.key == name for selector in SELECTORS.get(group, ()))
+
+
+def _take_away(cfg: Any, item: Override) -> None:
+    """Remove with an optional component that is set to null (community.reports) what the page sets of it."""
+    from omegaconf import OmegaConf
+
+    group, _, key = item.key.partition(".")
+    kinds = {selector.key: selector.kind for selector in SELECTORS.get(group, ()) if not selector.required}
+    if item.value is not None or key not in kinds:
+        return
+    values: Any = OmegaConf.to_container(cfg[group], resolve=False)
+    try:
+        gone = REGISTRY.get(kinds[key], str(values.get(key))).settings
+        kept, _ = group_settings(group, {**values, key: None})
+    except UserError:  # a component that does not exist is said where it is named
+        return
+    for name in gone:
+        if name in values and name not in kept:
+            del cfg[group][name]
 
 
 def _update(cfg: Any, item: Override) -> None:

@@ -76,6 +76,7 @@ EXECUTION = _fields(
     budget_money=(float | None, None, True),
     retry_failed=(bool, False, True),
     redo=(bool, False, True),
+    repeats=(int, 1, True),
     min_parse_rate=(float, 0.5, True),
     min_entities=(float, 0.5, True),
 )
@@ -94,6 +95,7 @@ _POSITIVE = {
     "top_k",
     "concurrency",
     "attempts",
+    "repeats",
     "budget_tokens",
     "bootstrap",
     "max_tokens",

@@ -52,7 +52,7 @@ def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
         layers = max(len(scale.up_to), 1) if settings["unit"] == "layer" else 1
         units = min(-(-shown // budget) + layers - 1, scale.items)
     said = min(_MAP_TOKENS, settings["map_tokens"])
-    maps = Calls.each(scale.questions * units, fixed + shown / max(units, 1), said, "at most" if scale.up_to else "about")
+    maps = Calls.each(scale.questions * units, fixed + shown / max(units, 1), said, "about" if scale.guessed else "at most")
     points = min(units * said, settings["reduce_tokens"], scale.window)
     asked = prompt_of(prompt(_HERE, "reduce_system")) + points + scale.question
     reply = min(reply_tokens(short_answer=settings["short_answer"]), settings["max_tokens"])

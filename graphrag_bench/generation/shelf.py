@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -56,11 +57,11 @@ class Shelf:
                     yield element
 
     def element(self, kind: type, key: Any) -> Element | None:
-        """Return one element; None where it has nothing to show (a community without a report)."""
+        """Return one element; None where it has nothing to show (a community without a report, an empty note)."""
         if kind is Chunks:
             return Element(self.chunks[key].text, (key,))
         if kind is Texts:
-            return Element(str(key))
+            return Element(key) if key.strip() else None
         graph = self._graph
         if kind is Nodes:
             return self._node(graph, key)
@@ -79,7 +80,7 @@ class Shelf:
             row = values[source].row(number)
             keys = self._keys(section.kind, values[source], number)
             scores = row.scores if hasattr(row, "scores") else [getattr(item, "score", None) for item in row]
-            for key, score in zip(keys, scores, strict=True):
+            for key, score in islice(zip(keys, scores, strict=True), most):
                 if len(found) >= most:
                     break
                 identity = {"id": key} if isinstance(key, int) else {}
@@ -131,12 +132,12 @@ class Shelf:
             for relationship in key.relationships if isinstance(key, Path) else (key,):
                 yield from map(int, _row(self._graph.relationship_chunk, relationship))
 
-    def _keys(self, kind: type, value: Any, number: int) -> list[Any]:
+    def _keys(self, kind: type, value: Any, number: int) -> Iterator[Any]:
+        """Yield what names the elements of one question, best first; few of a long ranking are ever looked at."""
+        row = value.row(number)
         if kind is Subgraphs:
-            return list(value.row(number))
-        if kind is Texts:
-            return [text.text for text in value.row(number)]
-        return [int(identity) for identity in value.row(number).ids]
+            return iter(row)
+        return (text.text for text in row) if kind is Texts else map(int, row.ids)
 
     def _node(self, graph: Graph, node: int) -> Element:
         if self._passages:
@@ -180,7 +181,8 @@ def path_line(graph: Graph, path: Path) -> str:
     line = names[0]
     for relationship, start, name in zip(path.relationships, path.nodes, names[1:], strict=False):
         label = graph.label(relationship)  # which way it points is the graph's to say: a tree is not walked
-        line += f" -> {label} -> {name}" if int(graph.sources[relationship]) == start else f" <- {label} <- {name}"
+        arrow = " -> " if int(graph.sources[relationship]) == start else " <- "
+        line += f"{arrow}{label}{arrow}{name}" if label else f"{arrow}{name}"
     return line
 
 

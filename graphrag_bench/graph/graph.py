@@ -65,9 +65,10 @@ class Graph:
         return self.hierarchy
 
     def with_communities(self, hierarchy: Hierarchy, reports: Reports | None) -> "Graph":
-        """Return this graph with communities and, if given, their reports."""
+        """Return this graph with these communities and, if given, their reports, instead of those it may have had."""
         more = {"community"} | ({"community.report"} if reports is not None else set())
-        return replace(self, hierarchy=hierarchy, reports=reports, attributes=self.attributes | more)
+        kept = self.attributes - {"community.report"}
+        return replace(self, hierarchy=hierarchy, reports=reports, attributes=kept | more)
 
     @property
     def n_nodes(self) -> int:

@@ -22,8 +22,8 @@ def merge_calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
     """
     many = -(-settings["summary_threshold"] // DESCRIPTION_TOKENS)
     reply = min(settings["summary_threshold"], settings["summary_tokens"]) // 2
-    prompt = prompt_of(prompt(_HERE, "merge")) + 2 * settings["summary_threshold"]
-    return Calls.each(scale.nodes / many**2, min(prompt, scale.window), reply, "about")
+    asked = prompt_of(prompt(_HERE, "merge")) + 2 * settings["summary_threshold"]
+    return Calls.each(scale.nodes / many**2, min(asked, scale.window), reply, "about")
 
 
 def sentence(text: str) -> str:

@@ -13,7 +13,9 @@ from graphrag_bench.llm.window import PER_MESSAGE, PER_PROMPT
 Bound = Literal["", "at most", "about"]
 _BOUNDS: tuple[Bound, ...] = ("", "at most", "about")
 _LETTERS = 4  # of English a token, as byte-pair tokenizers have it
-_TEMPLATE = (PER_MESSAGE + PER_PROMPT) // 2  # of a chat template in all; what the window reserves for it is an upper bound
+_TEMPLATE = (
+    PER_MESSAGE + PER_PROMPT
+) // 2  # of a chat template in all; what the window reserves for it is an upper bound
 
 # tokens of what graphs hold, as replies of models have shown it
 NAME_TOKENS = 4
@@ -81,6 +83,7 @@ class Scale:
         inputs: port of an operator -> elements a question that are wired to it, at most.
         items: elements of a context, a question, at most.
         context_tokens: of a context, a question.
+        guessed: the context's elements hang on a graph that is not there yet.
     """
 
     chunks: int = 0
@@ -102,6 +105,7 @@ class Scale:
     inputs: Mapping[str, int] = field(default_factory=dict)
     items: int = 0
     context_tokens: int = 0
+    guessed: bool = False
 
     @property
     def chunk(self) -> float:

@@ -7,24 +7,22 @@ an operator by name.
 
 * Each operator stands in a composition once. Operators that ask a model take no part.
 * A wire that may stay empty is tried both ways; but an operator whose wires are all optional gets at least one.
-* A wire may be fed by the union of several values where ``joins`` says so. Of an operator that says that two ports are ``symmetric``, one
-  order is taken.
+* A wire may be fed by the union of several values where ``joins`` says so. Of an operator that says that two ports are
+  ``symmetric``, one order is taken.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any, Literal
 
 from graphrag_bench.config.schema import filled, settings_faults
 from graphrag_bench.errors import Faults, UserError
 from graphrag_bench.llm.base import ChatModel
-from graphrag_bench.pipeline.loans import LOANS
+from graphrag_bench.pipeline.composition_names import Node, Variant, Wires, expression, slug, wired
 from graphrag_bench.pipeline.values import Chunks, Communities, Nodes, Relationships
 from graphrag_bench.pipeline.wiring import READ_BY
 from graphrag_bench.registry import REGISTRY, REQUIRED, Component, Port, Setting, nearest
-from graphrag_bench.store.artifacts import digest
 
 INTO: dict[str, type] = {
     "chunks": Chunks, "nodes": Nodes, "relationships": Relationships, "communities": Communities,
@@ -41,20 +39,7 @@ _FIELDS = {
         ("most", int | None, None),
     )
 }
-_LONGEST = 60  # letters of a folder's name, the hash apart
-Wires = Mapping[str, tuple[str, ...]]  # port -> the operators that feed it; () = left empty
-Variant = Mapping[str, Any]
 Page = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Node:
-    """One operator of a composition: its settings, and which operators feed it."""
-
-    variant: Variant
-    wires: Wires
-
-
 Steps = Mapping[str, Node | None]  # None: taken in, and not fed yet
 
 
@@ -88,7 +73,7 @@ def compositions(space: Space) -> list[Page]:
     pages: dict[str, tuple[int, Page]] = {}
     search = _Search(space)
     for last, steps in search.all():
-        name = _expression(search.pool, steps, last)
+        name = expression(search.pool, steps, last)
         if name in pages:
             raise UserError(
                 f"Two compositions read {name!r}.", "Give the operators variants that differ in what they set."
@@ -108,23 +93,21 @@ def choose(spec: Any, where: str) -> tuple[dict[str, Page], int]:
         UserError: what is wrong with it.
     """
     if not isinstance(spec, Mapping):
-        raise UserError("compose says what compositions are made of.", "Write compose: {into: chunks, pool: […], depth: 4}.")
+        raise UserError(
+            "compose says what compositions are made of.", "Write compose: {into: chunks, pool: […], depth: 4}."
+        )
     if faults := settings_faults(spec, _FIELDS, lambda *_: where, (), "compose"):
         raise Faults("The experiment cannot be composed; nothing was run.", faults)
     values = filled(spec, _FIELDS)
     most = values.pop("most")
     space = Space(**values | {"pool": tuple(values["pool"])})
+    if most is not None and most < 1:
+        raise UserError(f"compose wants most to be at least 1, and found {most}.", "Write most: 100, or null for all.")
     found = compositions(space)
     if not found:
         raise UserError("No composition of this pool and depth ends as asked.", "Add operators, or raise the depth.")
     kept = found[:most]
-    return {_slug(page["name"]): page for page in kept}, len(found) - len(kept)
-
-
-def _slug(name: str) -> str:
-    """Return a short name that a folder can have; the hash keeps two that read alike apart."""
-    plain = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")
-    return f"{plain[:_LONGEST].strip('-.')}_{digest(name)[:8]}"
+    return {slug(page["name"]): page for page in kept}, len(found) - len(kept)
 
 
 class _Search:
@@ -155,12 +138,12 @@ class _Search:
                     yield from self._fed(grown)
 
     def _wirings(self, component: Component, variant: Variant, steps: Steps) -> Iterator[Wires]:
-        ports = _wired(component)
+        ports = wired(component)
         symmetric = component.extra.get("symmetric", ())
         for chosen in product(*(self._feeders(component.name, port, variant, steps) for port in ports)):
             wires = dict(zip((port.name for port in ports), chosen, strict=True))
             twins = [wires[name] for name in symmetric]
-            if (not ports or any(chosen)) and all(one < two for one, two in zip(twins, twins[1:], strict=False)):
+            if (not ports or any(chosen)) and all(one < two for one, two in pairwise(twins)):
                 yield wires
 
     def _feeders(self, reader: str, port: Port, variant: Variant, steps: Steps) -> Iterator[tuple[str, ...]]:
@@ -196,12 +179,10 @@ class _Search:
 def _usable(name: str) -> Component:
     component = REGISTRY.get("operator", name)
     if any(port.annotation is ChatModel for port in component.ports):
-        raise UserError(f"The operator {name} asks a model, and compositions are of operators that ask none.", "Leave it out.")
+        raise UserError(
+            f"The operator {name} asks a model, and compositions are of operators that ask none.", "Leave it out."
+        )
     return component
-
-
-def _wired(component: Component) -> list[Port]:
-    return [port for port in component.ports if port.annotation not in LOANS]
 
 
 def _reads(steps: Steps, reader: str, source: str) -> bool:
@@ -233,35 +214,3 @@ def _key(operator: str) -> str:
 
 def _feed(names: list[str]) -> str | list[str] | None:
     return None if not names else names[0] if len(names) == 1 else names
-
-
-def _expression(pool: Mapping[str, Component], steps: Mapping[str, Node], name: str) -> str:
-    """Return a composition as one line: ``node.link > node.ppr(0.5)``, ``[chunk.bm25; chunk.vdb] > chunk.fuse``."""
-    fed = {
-        port.name: " + ".join(_bracketed(_expression(pool, steps, one), len(names)) for one in names)
-        for port in _wired(pool[name])
-        if (names := steps[name].wires[port.name])
-    }
-    label = name.replace("relationship.", "rel.") + _settings(steps[name].variant)
-    if not fed:
-        return label
-    kinds = [port.annotation for port in _wired(pool[name])]
-    if len(fed) == len(kinds) or len(set(kinds)) == len(kinds):
-        parts = list(fed.values())
-    else:  # two ports of one type, and one of them empty
-        parts = [f"{port}: {text}" for port, text in fed.items()]
-    return f"{parts[0]} > {label}" if len(parts) == 1 else f"[{'; '.join(parts)}] > {label}"
-
-
-def _bracketed(expression: str, among: int) -> str:
-    return f"({expression})" if among > 1 and " > " in expression else expression
-
-
-def _settings(variant: Variant) -> str:
-    """Return settings as they are said: values, and for a truth its name."""
-    said = [
-        (name if value else f"not {name}") if isinstance(value, bool) else str(value)
-        for name, value in variant.items()
-        if value is not None
-    ]
-    return f"({', '.join(said)})" if said else ""

@@ -55,6 +55,16 @@ class Indexes:
         settings = {"k1": self._settings["k1"], "b": self._settings["b"], "language": LANGUAGE}
         return Spec("lexical", "bm25", 1, settings, {"chunks": self._stages.chunk_spec().key})
 
+    def tfidf_spec(self, texts: Sequence[str]) -> Spec:
+        """Return the spec of the TF-IDF index of some texts."""
+        return Spec("tfidf", "tfidf", 1, {}, {"texts": digest(list(texts))})
+
+    def engine_spec(self, texts: str) -> Spec:
+        """Return the spec of the engine over the vectors of texts with a digest."""
+        component = REGISTRY.get("index", self._settings["backend"])
+        inputs = {"texts": texts, "embedder": digest(dict(self._embedder().identity))}
+        return Spec("engine", component.name, component.version, filled(self._settings, component.settings), inputs)
+
     async def _nodes(self) -> NodeVectors:
         graph = await self._stages.graph()
         texts = node_texts(graph, self._settings["node_text"])
@@ -93,8 +103,11 @@ class Indexes:
     async def _vectors(self, name: str, texts: Sequence[str]) -> tuple[Matrix, str]:
         embedder = self._stages.stored_embedder(name)
         matrix = await asyncio.to_thread(embedder.embed, texts, "passage")
-        for artifact in embedder.artifacts.values():
-            self._stages.artifacts.setdefault(name, artifact)
+        noted = self._stages.artifacts
+        for key, artifact in embedder.artifacts.items():
+            # what the graph embedded while it was built is noted under the nodes, and need not be their index
+            if name not in noted or noted[name].key != key:
+                noted[name] = artifact
         return matrix, digest(list(texts))
 
     async def _engine(self, name: str, matrix: Matrix, texts: str) -> Engine | None:
@@ -103,8 +116,7 @@ class Indexes:
         backend: Backend = component.call(**settings)
         if not backend.approximate:
             return None
-        inputs = {"texts": texts, "embedder": digest(dict(self._embedder().identity))}
-        spec = Spec("engine", component.name, component.version, settings, inputs)
+        spec = self.engine_spec(texts)
         stage = f"{name}' search"
 
         async def build(folder: Path) -> dict[str, Any]:
@@ -137,5 +149,4 @@ class Indexes:
             await asyncio.to_thread(TfidfIndex.build, texts, folder)
             return {"texts": len(texts)}
 
-        spec = Spec("tfidf", "tfidf", 1, {}, {"texts": digest(list(texts))})
-        return TfidfIndex.open((await self._stages.get(name, spec, build)).path)
+        return TfidfIndex.open((await self._stages.get(name, self.tfidf_spec(texts), build)).path)

@@ -28,6 +28,7 @@ class Sizes:
     Attributes:
         asked: what the operators ask, all questions together.
         silent: the components that ask and say nothing of their calls.
+        guessed: steps whose size hangs on a graph that is not there yet.
     """
 
     def __init__(self, plan: Plan, scale: Scale) -> None:
@@ -35,6 +36,7 @@ class Sizes:
         self._sizes: dict[str, int] = {}
         self.asked = Calls()
         self.silent: dict[str, None] = {}
+        self.guessed: set[str] = set()
         self._run(plan.steps, self._sizes)
 
     def of(self, name: str) -> int:
@@ -49,6 +51,14 @@ class Sizes:
             inputs = {port: sum(_look_up(sizes, name) for name in names) for port, names in step.wires.items()}
             scale = replace(self._scale, inputs=inputs)
             sizes[step.name] = _yields(step, scale)
+            larger = replace(
+                scale,
+                nodes=2 * scale.nodes,
+                relationships=3 * scale.relationships,
+                communities=2 * scale.communities,
+            )
+            if not scale.measured and _yields(step, larger) != sizes[step.name]:
+                self.guessed.add(step.name)
             if any(port.annotation is ChatModel for port in step.component.ports):
                 found = calls_of(step.component, step.settings, scale, scale.questions)
                 # how often a question is asked hangs on what is retrieved for it
@@ -126,4 +136,3 @@ def _look_up(sizes: Mapping[str, int], name: str) -> int:
     while name not in sizes and "." in name:
         name = name.rpartition(".")[0]
     return sizes.get(name, 0)
-

@@ -177,7 +177,7 @@ class Stages:
             found = await self._call(component, "graph", {ChunkTable: chunks})
             facts: dict[str, Any] = found.statistics()
             if asks(component, self.config["graph"]):  # floors are for a model's replies; given triples are what they are
-                self._floor("Extraction", facts, facts["chunks"])
+                self._floor("Extraction", facts, facts["chunks"], "chunk")
             found.save(folder)
             return {**facts, "spent": self._spend("extraction")}
 
@@ -210,14 +210,14 @@ class Stages:
             if stale:
                 self.store.discard(spec)
 
-    def _floor(self, what: str, facts: Mapping[str, Any], units: int) -> None:
+    def _floor(self, what: str, facts: Mapping[str, Any], units: int, unit: str) -> None:
         limits = self.config["execution"]
         if not units:
             return
         said = ""
         if facts["parse_rate"] < limits["min_parse_rate"]:
             floor = f"execution.min_parse_rate={limits['min_parse_rate']}"
-            said = f"only {facts['parse_rate']:.0%} of the calls gave a readable reply ({floor})"
+            said = f"only {facts['parse_rate']:.0%} of the {unit}s gave a readable reply ({floor})"
         elif "entities" in facts and (each := facts["entities"] / units) < limits["min_entities"]:
             said = f"only {each:.2f} entities a chunk were found (execution.min_entities={limits['min_entities']})"
         if said:
@@ -297,7 +297,7 @@ class Stages:
             written = await self._call(component, "community", lend)
             facts = written.statistics()
             if asks(component, self.config["community"]):
-                self._floor("Writing reports", facts, facts["reports"])
+                self._floor("Writing reports", facts, facts["reports"], "report")
             written.save(folder)
             spent = self._spend("reports")
             return {**facts, **({"spent": spent} if spent else {})}

@@ -130,6 +130,8 @@ class Wiring:
                 fix = f"Graphs that have it: {', '.join(carrying) or 'none'}."
                 if either[0].startswith("community"):
                     fix = "Write requires: {community: leiden} in the method's page, or community=leiden on the command line."
+                    if either == ["community.report"] and "community" in self._ground.attributes:
+                        fix = "Write community=leiden community.reports=model (or =extractive) on the command line."
                 self.fault(path, f"{component.name} reads {' or '.join(either)}, which the graph {graph} has not.", fix)
 
     def _loop(self, name: str, values: Mapping[str, Any], scope: Scope, path: Path) -> Loop | None:

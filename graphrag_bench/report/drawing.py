@@ -24,7 +24,13 @@ from graphrag_bench.report.drawing_scene import LANES, scene
 from graphrag_bench.report.drawing_text import clipped, width
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
-_KINDS = ("Nodes", "Relationships", "Chunks", "Subgraphs", "Communities")  # each in a colour of its own; all else is grey
+_KINDS = (
+    "Nodes",
+    "Relationships",
+    "Chunks",
+    "Subgraphs",
+    "Communities",
+)  # each in a colour of its own; all else is grey
 _LIGHT = ("#0969a8", "#b45309", "#18794e", "#7c3aed", "#be185d", "#57606a")
 _DARK = ("#58b4f0", "#f0a04b", "#4cc38a", "#b794f6", "#f47fb1", "#9aa4ae")
 _LANE_KIND = (5, 0, 1, 2, 3, 4)
@@ -63,9 +69,7 @@ def draw(plan: Plan, row: str = "") -> str:
 
 def _style() -> str:
     def rules(colours: tuple[str, ...], page: str, box: str, ink: str, soft: str, lane: str, edge: str) -> str:
-        kinds = "".join(
-            f".w{i}{{stroke:{c}}}.k{i}{{fill:{c}}}.e{i}{{stroke:{c}}}" for i, c in enumerate(colours)
-        )
+        kinds = "".join(f".w{i}{{stroke:{c}}}.k{i}{{fill:{c}}}.e{i}{{stroke:{c}}}" for i, c in enumerate(colours))
         return (
             f".page{{fill:{page}}}.lane{{fill:{lane}}}.box{{fill:{box}}}.ink{{fill:{ink}}}.soft{{fill:{soft}}}"
             f".pill{{fill:{lane};stroke:{edge}}}.frame{{stroke:{soft}}}.halo{{stroke:{page}}}.section{{fill:{lane}}}"
@@ -123,7 +127,7 @@ def _wire(line: Line) -> str:
 
 def _path(points: tuple[tuple[float, float], ...]) -> str:
     """Return the path through the points, its corners rounded."""
-    corners = [p for i, p in enumerate(points) if i in (0, len(points) - 1) or not _between(*points[i - 1:i + 2])]
+    corners = [p for i, p in enumerate(points) if i in (0, len(points) - 1) or not _between(*points[i - 1 : i + 2])]
     d = f"M{_n(corners[0][0])} {_n(corners[0][1])}"
     for before, corner, after in zip(corners, corners[1:], corners[2:], strict=False):
         into, out = _toward(corner, before), _toward(corner, after)
@@ -154,7 +158,7 @@ def _box(placed: Placed) -> str:
     told = " ".join(filter(None, (f"{box.title}: {box.operator}." if box.operator else f"{box.title}.", box.about)))
     told += f" Settings: {', '.join(box.settings)}." if box.settings else ""
     parts = [
-        f'<g class={quoteattr(box.look)}><title>{_t(told)}</title>',
+        f"<g class={quoteattr(box.look)}><title>{_t(told)}</title>",
         f'<rect class="{look} edge e{kind}" x="{_n(placed.x)}" y="{_n(placed.y)}" width="{_n(placed.w)}" '
         f'height="{_n(placed.h)}" rx="{radius}"/>',
     ]
@@ -226,8 +230,14 @@ def _haloed(x: float, y: float, text: str, size: float, look: str) -> str:
 
 
 def _t(text: str) -> str:
-    """Return text that XML can hold: escaped, and without the characters it cannot."""
-    return escape("".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text))
+    """Return text for XML: escaped, without what it cannot hold, nor what would turn the rest of a line around."""
+    return escape("".join(_shown(char) for char in text))
+
+
+def _shown(char: str) -> str:
+    if char.isprintable() or char in "\u200c\u200d":  # joiners, as Persian and emoji need them
+        return char
+    return " " if char.isspace() else "\ufffd"
 
 
 def _n(value: float) -> str:

@@ -13,6 +13,7 @@ PAD, PILL = 9.0, 8.0
 MARGIN, HEAD, LANE_HEAD = 20.0, 62.0, 30.0
 _ROOM = 190.0  # the text of a box, at most
 _TRACK, _GUTTER, _LABELS, _FRAME = 9.0, 12.0, 18.0, 12.0
+_FIRST = 140.0  # the first lane, at least: the context's caption stands left of what comes down it
 _STUBS = (0.5, 0.62, 0.38, 0.74, 0.26, 0.86, 0.14)
 
 
@@ -65,7 +66,7 @@ class _Layout:
         self._arrivals: dict[str, list[Route]] = defaultdict(list)
         for route in self._routes:
             self._arrivals[route.wire.target].append(route)
-        for target, arriving in self._arrivals.items():
+        for arriving in self._arrivals.values():
             arriving.sort(key=lambda route: (approach(route, scene.boxes[route.wire.source]), route.wire.value))
         self._sizes()
         self._columns()
@@ -95,7 +96,10 @@ class _Layout:
                 rows = self._scene.boxes[route.wire.source].row + 1, self._scene.boxes[route.wire.target].row
                 spans[route.channel].append((route.group, *rows))
         sided = {channel: [r for r in self._routes if r.side and r.channel == channel] for channel in (0, RIGHT)}
-        label = {channel: max((width(r.wire.label, LABEL) + 22 for r in found), default=0.0) for channel, found in sided.items()}
+        label = {
+            channel: max((width(r.wire.label, LABEL) + 22 for r in found), default=0.0)
+            for channel, found in sided.items()
+        }
         x = MARGIN
         self._channels: dict[tuple[int, Group], float] = {}
         for channel in range(RIGHT + 1):
@@ -104,13 +108,15 @@ class _Layout:
             if channel in (0, RIGHT):
                 room = label[channel] + _TRACK * count + 2 * _GUTTER if count else 2 * _GUTTER
             for group, track in found.items():
-                inner = x + _GUTTER + _TRACK * track if channel < RIGHT else x + label[channel] + _GUTTER + _TRACK * track
+                inner = (
+                    x + _GUTTER + _TRACK * track if channel < RIGHT else x + label[channel] + _GUTTER + _TRACK * track
+                )
                 self._channels[channel, group] = inner
             x += room
             if channel == RIGHT:
                 break
             wide = max([p.w for p in self._boxes.values() if p.box.lane == channel], default=0.0)
-            wide = max(wide, width(LANES[channel], OPERATOR) + 24)
+            wide = max(wide, width(LANES[channel], OPERATOR) + 24, 0.0 if channel else _FIRST)
             self.drawing.lanes.append((x, wide))
             for placed in self._boxes.values():
                 if placed.box.lane == channel:
@@ -129,7 +135,12 @@ class _Layout:
         lines = packed(list(box.settings), SMALL, placed.w - 2 * PAD - head, 16.0)
         placed.settings = [" · ".join(line) for line in lines]
         sides = sum(route.side for route in self._arrivals[box.key])
-        placed.h = 2 * PAD + max(LINE["title"], LINE["setting"] * len(lines), 16.0 * sides) + LINE["mark"] * len(placed.marks) - 2
+        placed.h = (
+            2 * PAD
+            + max(LINE["title"], LINE["setting"] * len(lines), 16.0 * sides)
+            + LINE["mark"] * len(placed.marks)
+            - 2
+        )
 
     def _ports(self) -> None:
         """Say where wires enter and leave: what goes straight down leaves where it enters."""
@@ -153,7 +164,11 @@ class _Layout:
             if route in self._out:
                 continue
             if source.box.lane is None:
-                x = self._channels[route.channel, route.group] if route.channel >= 0 else sum(self.drawing.lanes[route.lane]) - 20
+                x = (
+                    self._channels[route.channel, route.group]
+                    if route.channel >= 0
+                    else sum(self.drawing.lanes[route.lane]) - 20
+                )
                 self._out[route] = x
                 continue
             if route.group not in trunks:
@@ -161,7 +176,9 @@ class _Layout:
             self._out[route] = trunks[route.group]
         for route in self._routes:
             if route not in self._in:  # a bar is entered where the wire comes down, or from the side
-                self._in[route] = self._out[route] if route.way == "straight" else self._channels[route.channel, route.group]
+                self._in[route] = (
+                    self._out[route] if route.way == "straight" else self._channels[route.channel, route.group]
+                )
 
     def _stub(self, source: Placed, trunks: dict[Group, float]) -> float:
         """Return where a value leaves its box: away from other values, and from what enters the box below."""
@@ -193,7 +210,9 @@ class _Layout:
         if route.way == "drop":
             return [(below, start, end)]
         channel = self._channels[route.channel, route.group]
-        found = [(below, start, channel), (above, channel, end)] if route.way == "channel" else [(below, start, channel)]
+        found = (
+            [(below, start, channel), (above, channel, end)] if route.way == "channel" else [(below, start, channel)]
+        )
         return [(gutter, a, b) for gutter, a, b in found if a != b]
 
     def _rows(self) -> None:
@@ -232,6 +251,8 @@ class _Layout:
     def _line(self, route: Route) -> Line:
         source, target = self._boxes[route.wire.source], self._boxes[route.wire.target]
         points = [(self._out[route], source.y + source.h)]
+        if source.box.lane is None and self._out[route] < source.x:  # around the bars below: it leaves from the side
+            points = [(source.x, source.y + source.h - 6), (self._out[route], source.y + source.h - 6)]
         for gutter, start, end in self._across(route):
             y = self._gutter_top[gutter] + _TRACK * self._tracks[gutter, route.group]
             points += [(start, y), (end, y)]
@@ -244,7 +265,7 @@ class _Layout:
         edge = target.x + target.w if route.channel == RIGHT else target.x
         points += [(end, y), (edge, y)]
         told = width(route.wire.label, LABEL)
-        return Line(route, tuple(points), (edge + 12 if route.channel == RIGHT else edge - told - 10, y - 3))
+        return Line(route, tuple(points), (edge + 12 if route.channel == RIGHT else edge - told - 10, y - 5))
 
 
 def _slot(route: Route) -> float:

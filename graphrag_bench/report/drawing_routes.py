@@ -104,6 +104,6 @@ def tracks(intervals: Sequence[tuple[Group, float, float]]) -> tuple[dict[Group,
     found: dict[Group, int] = {}
     for group, (low, high) in sorted(spans.items(), key=lambda item: (item[1], item[0])):
         track = next((number for number, end in enumerate(ends) if end < low), len(ends))
-        ends[track:track + 1] = [high]
+        ends[track : track + 1] = [high]
         found[group] = track
     return found, len(ends)

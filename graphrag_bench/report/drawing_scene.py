@@ -102,7 +102,7 @@ class _Stage:
             component, settings = plan.generator
             written = [*_changed(component, settings), *_cut(plan)]
             row = self.scene.rows
-            marks = _marks(component, ())
+            marks = _marks(component, _questions(component))
             self._add(Box(ANSWER, None, row, "answer", component.name, tuple(written), marks, "bar", component.summary))
             self._wire(QUESTION, ANSWER, "question", "question")
             for section in plan.sections:
@@ -114,8 +114,17 @@ class _Stage:
             name, _, by = component.name.partition(".")
             key = f"question {name}"
             self._add(
-                Box(key, 0, self._free(1, 0), name, f"by {by}", _changed(component, settings), _marks(component, ()),
-                    "converter", component.summary)
+                Box(
+                    key,
+                    0,
+                    self._free(1, 0),
+                    name,
+                    f"by {by}",
+                    _changed(component, settings),
+                    _marks(component, _questions(component)),
+                    "converter",
+                    component.summary,
+                )
             )
             self._wire(QUESTION, key, "question", "question")
             asked[name] = key
@@ -133,10 +142,16 @@ class _Stage:
         reads = [(_find(values, name)) for names in step.wires.values() for name in names]
         sources = [(value.box, value.name, value.kind) for value in reads]
         lent = {port.annotation: port.name for port in step.component.ports if port.annotation in LOANS}
-        by = str(step.settings.get("by", step.component.settings["by"].default if "by" in step.component.settings else ""))
+        by = str(
+            step.settings.get("by", step.component.settings["by"].default if "by" in step.component.settings else "")
+        )
         hidden: tuple[Any, ...] = ()
-        if Questions in lent and lent[Questions] not in step.wires and (_BY.get(by) in self._asked or not sources):
-            sources.insert(0, (self._asked.get(_BY.get(by, ""), QUESTION), by or "question", _READ_AS.get(by, "question")))
+        reworded = any(kind in ("Texts", "Questions") for _, _, kind in sources)  # other words stand for the question's
+        asks = Questions in lent and lent[Questions] not in step.wires and not reworded
+        if asks and (_BY.get(by) in self._asked or not sources):
+            sources.insert(
+                0, (self._asked.get(_BY.get(by, ""), QUESTION), by or "question", _READ_AS.get(by, "question"))
+            )
             hidden = (Questions,)
         lane = _lane(step.component)
         row = self._free(max([self._floor, *(self.scene.boxes[box].row + 1 for box, _, _ in sources)]), lane)
@@ -162,7 +177,11 @@ class _Stage:
             f"collect {loop.collect}",
             *([f"carry {', '.join(loop.carry)}"] if loop.carry else []),
         )
-        self._add(Box(key, None, first, loop.name, "repeat", told, (), "loop", "what the steps below do again, round by round"))
+        self._add(
+            Box(
+                key, None, first, loop.name, "repeat", told, (), "loop", "what the steps below do again, round by round"
+            )
+        )
         inner = dict(values)
         for carried, outer in loop.carry.items():
             value = _find(values, outer)
@@ -193,8 +212,17 @@ class _Stage:
             told += [f"{section.tokens:,} tokens"] if section.tokens is not None else []
             key = f"context {section.name}"
             self._add(
-                Box(key, lane, self._free(first, lane), f"{number} {section.name}", "", tuple(told), (), "section",
-                    f"section {number} of the context")
+                Box(
+                    key,
+                    lane,
+                    self._free(first, lane),
+                    f"{number} {section.name}",
+                    "",
+                    tuple(told),
+                    (),
+                    "section",
+                    f"section {number} of the context",
+                )
             )
             for name in section.sources:
                 value = _find(self._values, name)
@@ -247,6 +275,11 @@ def _marks(component: Component, wired: tuple[str, ...]) -> tuple[str, ...]:
     return (*names, *(["model"] if ChatModel in lent else []))
 
 
+def _questions(component: Component) -> tuple[str, ...]:
+    """Return the ports the question is drawn to."""
+    return tuple(port.name for port in component.ports if port.annotation is Questions)
+
+
 def _changed(component: Component, settings: Mapping[str, Any], apart: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the settings that are not what the component's signature says."""
     return tuple(_spelled(settings, component, apart))
@@ -256,7 +289,9 @@ def _spelled(settings: Mapping[str, Any], component: Component, apart: tuple[str
     for name, value in settings.items():
         known = component.settings.get(name)
         if name not in apart and (known is None or value != known.default):
-            shown = {None: "none", True: "yes", False: "no"}.get(value, value) if isinstance(value, bool | None) else value
+            shown = (
+                {None: "none", True: "yes", False: "no"}.get(value, value) if isinstance(value, bool | None) else value
+            )
             yield f"{name} {shown}"
 
 

@@ -7,6 +7,7 @@ from graphrag_bench.report.columns import Column, Value
 from graphrag_bench.report.rows import Row, best_rows
 
 NONE = "–"
+_NAMED = 8  # rows named before one note
 PARTIAL, UNFINISHED = "†", "‡"
 
 
@@ -107,7 +108,9 @@ def _notes(
         for note in dict.fromkeys(note for cell in row.cells for note in cell.notes):
             said.setdefault(note, []).append(row)
     for note, about in said.items():
-        yield note if len(about) == len(rows) else f"{', '.join(_name(row, varying) for row in about)}: {note}"
+        names = [_name(row, varying) for row in about[:_NAMED]]
+        names += [f"{len(about) - _NAMED} others"] if len(about) > _NAMED else []
+        yield note if len(about) == len(rows) else f"{', '.join(names)}: {note}"
 
 
 def _name(row: Row, varying: list[str]) -> str:

@@ -60,7 +60,7 @@ class Pareto:
     def _notes(self, level: float) -> list[str]:
         return [
             f"Pareto front on {self.dataset}: {len(self.front)} of {len(self.points)} cells, which no other cell beats in both "
-            f"{self.label} and retrieval's milliseconds a question (wall time, amortised over a batch, each measured once).",
+            f"{self.label} and retrieval's milliseconds a question (wall time, amortised over a batch).",
             f"[low, high]: {100 * level:g} % bootstrap interval over n questions; the front is that of the point estimates.",
         ]
 
@@ -73,7 +73,9 @@ class Pareto:
         """Return the front as a GitHub table."""
         said, explained = self._notes(level)
         head, *rows = ["| " + " | ".join(map(markdown_text, row)) + " |" for row in [self._header(), *self._rows()]]
-        return "\n".join([said, "", head, "| ---: | --- | ---: | ---: | ---: |", *rows, "", explained])
+        return "\n".join(
+            [markdown_text(said), "", head, "| ---: | --- | ---: | ---: | ---: |", *rows, "", markdown_text(explained)]
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return every point with raw values, those of the front marked."""

@@ -37,7 +37,9 @@ def scatter(found: Pareto) -> str:
         return at_y(100 * point.value.value)
 
     foot = _TOP + _PLOT
-    parts = [f'<text x="{_LEFT}" y="24">{escape(found.label)} against the time of retrieval, {escape(found.dataset)}</text>']
+    parts = [
+        f'<text x="{_LEFT}" y="24">{escape(found.label)} against the time of retrieval, {escape(found.dataset)}</text>'
+    ]
     for tick in ticks_x:
         parts += [
             f'<path class="grid" d="M{at_x(tick):.1f} {_TOP}V{foot}"/>',
@@ -58,10 +60,14 @@ def scatter(found: Pareto) -> str:
     parts.append(f'<path class="line" d="{_staircase(found.front, x, y)}"/>')
     for number, point in enumerate(found.front, start=1):
         parts.append(_dot(point, x, y, "front", 4.5))
-        parts.append(f'<text class="number" x="{x(point) - 5:.1f}" y="{y(point) - 8:.1f}" text-anchor="end">{number}</text>')
+        parts.append(
+            f'<text class="number" x="{x(point) - 5:.1f}" y="{y(point) - 8:.1f}" text-anchor="end">{number}</text>'
+        )
         parts.append(f'<text x="{_LEFT}" y="{foot + 46 + _LINE * number}">{number}  {escape(point.name)}</text>')
     height = foot + 64 + _LINE * len(found.front)
-    frame = f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}">'
+    frame = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}">'
+    )
     ground = f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>'
     return "\n".join([frame, f"<style>{_STYLE}</style>", ground, *parts, "</svg>", ""])
 

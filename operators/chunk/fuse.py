@@ -32,7 +32,9 @@ def fuse(
         top_k: chunks to keep.
     """
     weigh = (lambda row: 1.0 / (k + _places(row.scores))) if rule == "rrf" else _normalised
-    return stack(Chunks, [_united(one, two, weigh(one), weigh(two), top_k) for one, two in zip(first, second, strict=True)])
+    return stack(
+        Chunks, [_united(one, two, weigh(one), weigh(two), top_k) for one, two in zip(first, second, strict=True)]
+    )
 
 
 def _united(one: Row, two: Row, ones: Scores, twos: Scores, top_k: int | None) -> Row:

@@ -1,6 +1,7 @@
 """TF-IDF over nodes: lexical search among all of them, or among the neighbours of where texts are anchored (KGP)."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.graph.incident import Kinds, Neighbours, neighbours
 from graphrag_bench.index.tfidf import Fit, TfidfIndex
+from graphrag_bench.llm.estimate import Scale
 from graphrag_bench.pipeline.texts import By, Questions, Texts
 from graphrag_bench.pipeline.values import Nodes
 from graphrag_bench.registry import operator
@@ -16,7 +18,13 @@ from operators._asking import rows_to_do
 Search = tuple[int, int, str, NDArray[np.int64] | None]  # row, anchor, text, where to look
 
 
-@operator("node.tfidf")
+def found(settings: Mapping[str, Any], scale: Scale) -> int:
+    """Return how many nodes are taken at most: so many a text, and with pairs the text's anchor."""
+    pairs = settings["anchored"] == "pairs" and "texts" in scale.inputs
+    return scale.inputs.get("texts", 1) * (int(settings["top_k"]) + pairs)
+
+
+@operator("node.tfidf", yields=found)
 def tfidf(
     graph: Graph,
     questions: Questions,

@@ -15,11 +15,15 @@ from operators._asking import STAGE, ask_rows, prompts, reckoned, room, rows_to_
 
 def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
     """Return a call a passage."""
-    each = min(scale.inputs["nodes"], settings["top_k"])
-    return reckoned("evidence", scale, settings, each, scale.node_tokens, 20)
+    return reckoned("evidence", scale, settings, passages(settings, scale), scale.node_tokens, 20)
 
 
-@operator("question.evidence", needs=("node.text",), prompts=prompts("evidence"), calls=calls)
+def passages(settings: Mapping[str, Any], scale: Scale) -> int:
+    """Return at how many passages a question is asked, at most."""
+    return min(scale.inputs["nodes"], int(settings["top_k"]))
+
+
+@operator("question.evidence", needs=("node.text",), prompts=prompts("evidence"), calls=calls, yields=passages)
 async def evidence(
     graph: Graph, questions: Questions, model: ChatModel, nodes: Nodes, *, max_tokens: int = 64, top_k: int = 10
 ) -> Texts:

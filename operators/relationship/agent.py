@@ -27,7 +27,6 @@ from operators._asking import (
 )
 from operators._relations import back_relations, relation_text, relations_at
 
-
 _SHOWN = 12  # relations of a call
 
 

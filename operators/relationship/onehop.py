@@ -1,15 +1,23 @@
 """Onehop over relationships: those at the given nodes."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.graph.incident import FACTS, Kinds, by_degree, gather, incident
+from graphrag_bench.llm.estimate import Scale
 from graphrag_bench.pipeline.rows import Firsts, best, merge, stack
 from graphrag_bench.pipeline.values import Nodes, Relationships
 from graphrag_bench.registry import operator
 
 
-@operator("relationship.onehop")
+def relationships(settings: Mapping[str, Any], scale: Scale) -> int:
+    """Return how many relationships are taken, where the given nodes have as many as others."""
+    there = scale.inputs["nodes"] * -(-2 * scale.relationships // max(scale.nodes, 1))
+    return there if settings["top_k"] is None else min(there, int(settings["top_k"]))
+
+
+@operator("relationship.onehop", yields=relationships)
 def onehop(
     graph: Graph,
     nodes: Nodes,

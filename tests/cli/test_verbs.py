@@ -41,7 +41,7 @@ def test_help_names_every_verb(world):
 def test_list_shows_every_kind_with_its_components(world):
     told = world.run(verb="list", usual=False)
     assert told.code == 0
-    for line in ("operator (", "builder (1)", "method (", "experiment (", "  node.ppr ", "  hipporag ", "  recall@k "):
+    for line in ("operator (", "builder (", "method (", "experiment (", "  node.ppr ", "  hipporag ", "  recall@k "):
         assert line in told.out
 
 
@@ -96,7 +96,7 @@ def test_check_says_what_a_run_would_be_and_spends_nothing(world):
     assert (told.code, told.err) == (0, "")
     assert "BM25 on sample-demo: chunk.bm25 > context(chunks) > direct" in told.out
     assert "graph kg, indexes node vectors, 16 documents, 12 questions" in told.out
-    assert "graph none, indexes BM25, 16 documents, 12 questions" in told.out
+    assert "graph none, indexes lexical index, 16 documents, 12 questions" in told.out
     assert told.out.endswith("3 cells checked and probed; nothing was spent.\n")
     assert (world.files(), world.replies()) == (before, replies)
 

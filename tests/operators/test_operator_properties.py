@@ -17,6 +17,7 @@ from graphrag_bench.pipeline.walks import Subgraphs
 from operators.chunk.aggregator import aggregator as chunk_aggregator
 from operators.chunk.all import every
 from operators.chunk.from_rel import from_rel
+from operators.chunk.fuse import fuse
 from operators.chunk.occurrence import occurrence
 from operators.chunk.of_nodes import of_nodes
 from operators.chunk.vdb import vdb as chunk_vdb
@@ -61,6 +62,10 @@ OPERATORS = {
     "chunk.of_nodes order": lambda s, k: of_nodes(s.graph, s.nodes, top_k=k),
     "chunk.of_nodes sum": lambda s, k: of_nodes(s.graph, s.nodes, rule="sum", top_k=k),
     "chunk.of_nodes max": lambda s, k: of_nodes(s.graph, s.nodes, rule="max", top_k=k),
+    "chunk.fuse rrf": lambda s, k: fuse(of_nodes(s.graph, s.nodes), from_rel(s.graph, s.relationships), top_k=k),
+    "chunk.fuse sum_normalised": lambda s, k: fuse(
+        of_nodes(s.graph, s.nodes), from_rel(s.graph, s.relationships), rule="sum_normalised", top_k=k
+    ),
     "chunk.all": lambda s, k: every(s.graph, s.questions, top_k=k),
     "community.entity rating": lambda s, k: entity(s.graph, s.nodes, max_level=1, top_k=k),
     "community.entity count": lambda s, k: entity(s.graph, s.nodes, rank="count", max_level=None, top_k=k),

@@ -84,6 +84,16 @@ def makes(component):
     return {f".{name}": kind for name, kind in fields.items()} if all(kind in WIRES for kind in fields.values()) else {}
 
 
+def readable(component, ground):
+    """Whether an operator can read a graph."""
+    return all(set(either.split("|")) & ground.attributes for either in component.needs)
+
+
+def read(step, steps):
+    """Whether any step reads another's result."""
+    return any(str(wire).partition(".")[0] == step for values in steps.values() for wire in values.values())
+
+
 def smallest(name):
     """A page around one operator, or the reason there is none."""
     page = {
@@ -102,7 +112,9 @@ def smallest(name):
                 continue
             if port.annotation not in made:
                 feeds = [
-                    c for c in REGISTRY.all("operator") if port.annotation in makes(c).values() and c.name not in busy
+                    c
+                    for c in REGISTRY.all("operator")
+                    if port.annotation in makes(c).values() and c.name not in busy and readable(c, standing(name))
                 ]
                 for feeding in sorted(feeds, key=lambda c: sum(p.annotation not in LOANS for p in c.ports)):
                     if add(feeding, f"{step}_{port.name}", {*busy, feeding.name}):
@@ -121,6 +133,9 @@ def smallest(name):
 
     if not add(REGISTRY.get("operator", name), "probed", {name}):
         return None
+    while idle := [step for step in page["retrieve"] if step != "probed" and not read(step, page["retrieve"])]:
+        for step in idle:  # made for an input that could not be fed in the end
+            del page["retrieve"][step]
     sections = {}
     for suffix, kind in makes(REGISTRY.get("operator", name)).items():  # each result on its way into the context
         if kind not in (Truths, Frontier):

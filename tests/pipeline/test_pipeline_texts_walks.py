@@ -15,7 +15,9 @@ from graphrag_bench.pipeline.wires import part, parts_of
 SCORES = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 WORDS = st.sampled_from(["", "a", "b", "Ulm"])
 TEXTS = st.lists(st.builds(Text, WORDS, st.integers(-1, 2)), max_size=4).map(tuple)
-REACHES = st.lists(st.builds(Reach, st.integers(0, 3), st.integers(-1, 2), st.sampled_from([-1, 0, 1]), SCORES), max_size=4)
+REACHES = st.lists(
+    st.builds(Reach, st.integers(0, 3), st.integers(-1, 2), st.sampled_from([-1, 0, 1]), SCORES), max_size=4
+)
 
 
 @st.composite
@@ -59,7 +61,11 @@ def values(draw, size=None):
     kind = draw(st.sampled_from(list(ROWS)))
     number = draw(st.integers(0, 4)) if size is None else size
     rows = draw(st.lists(ROWS[kind], min_size=number, max_size=number))
-    failed = draw(st.dictionaries(st.integers(0, max(number - 1, 0)), st.sampled_from(["empty: x", "timeout: y"]), max_size=number))
+    failed = draw(
+        st.dictionaries(
+            st.integers(0, max(number - 1, 0)), st.sampled_from(["empty: x", "timeout: y"]), max_size=number
+        )
+    )
     return made(kind, rows, failed if number else {})
 
 
@@ -74,7 +80,10 @@ def asked(draw):
     return Questions(
         tuple(f"q{n}" for n in range(number)),
         tuple(f"text {n}?" for n in range(number)),
-        column(st.lists(WORDS, max_size=2).map(tuple)), column(WORDS), column(WORDS), failed if number else {},
+        column(st.lists(WORDS, max_size=2).map(tuple)),
+        column(WORDS),
+        column(WORDS),
+        failed if number else {},
     )
 
 
@@ -147,7 +156,9 @@ def test_joins_by_hand():
     assert Subgraphs.join([one, two]).rows == ((near._replace(score=1.0), far),)
     assert Subgraphs.join([one, two], "sum").rows == ((near._replace(score=1.5), far),)
     stands, came = Reach(3, score=0.5), Reach(3, 1, FORWARD, 0.5)  # at one node by two ways: two items
-    assert Frontier.join([Frontier([[stands]]), Frontier([[came, stands]])], "sum").rows == ((stands._replace(score=1.0), came),)
+    assert Frontier.join([Frontier([[stands]]), Frontier([[came, stands]])], "sum").rows == (
+        (stands._replace(score=1.0), came),
+    )
     noted = Texts([(Text("a"), Text("b", 2))]), Texts([(Text("b"), Text("a"))])
     assert Texts.join(noted).rows == ((Text("a"), Text("b", 2), Text("b")),)  # in order, an anchor makes another text
     assert Texts.join(noted[::-1]).rows == ((Text("b"), Text("a"), Text("b", 2)),)
@@ -230,4 +241,8 @@ def test_dense_rankings_can_be_taken_and_placed():
     assert [row.ids.tolist() for row in dense.take([2, 1])] == [[0, 2], []]
     assert dense.take([2, 1]).failed == {1: "empty: x"}
     assert dense.take([]).size == 0
-    assert [row.ids.tolist() for row in Chunks.placed(3, [([0, 1, 2], dense), ([0], dense.take([2]))])] == [[0, 2], [], [0, 2]]
+    assert [row.ids.tolist() for row in Chunks.placed(3, [([0, 1, 2], dense), ([0], dense.take([2]))])] == [
+        [0, 2],
+        [],
+        [0, 2],
+    ]

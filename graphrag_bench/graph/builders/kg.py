@@ -10,12 +10,10 @@ from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.embedding.base import Embedder
 from graphrag_bench.graph.extraction import Extraction
 from graphrag_bench.graph.graph import Graph, Incidence, incidence
-from graphrag_bench.graph.synonyms import phrase_key as phrase_key
-from graphrag_bench.graph.synonyms import synonyms
+from graphrag_bench.graph.synonyms import phrase_key, synonyms
 from graphrag_bench.registry import register
 
 _SYNONYM = "synonym of"
-_synonyms = synonyms  # its name before it had a module of its own
 
 
 @register("builder", "kg", version=2, provides=("node.name", "relationship.name", "relationship.weight"))

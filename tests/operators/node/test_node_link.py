@@ -15,7 +15,7 @@ TEXTS = "abcdefgh"
 
 def questions(rows, failed=None):
     ids = tuple(f"q{n}" for n in range(len(rows)))
-    return Questions(ids, tuple(f"about {i}?" for i in ids), tuple(map(tuple, rows)), failed or {})
+    return Questions(ids, tuple(f"about {i}?" for i in ids), tuple(map(tuple, rows)), failed=failed or {})
 
 
 def scene(small, seed):
