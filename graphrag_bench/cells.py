@@ -11,13 +11,10 @@ from graphrag_bench.config.overrides import expand
 from graphrag_bench.config.schema import GROUPS, RUN, STAGES, filled
 from graphrag_bench.errors import Faults, UserError
 from graphrag_bench.graph.extraction import Extraction, RichExtraction
-from graphrag_bench.pipeline.loans import GRAPH_LOANS
 from graphrag_bench.pipeline.method import Plan
 from graphrag_bench.pipeline.plan import Planner
-from graphrag_bench.pipeline.texts import Texts
-from graphrag_bench.pipeline.values import Chunks
 from graphrag_bench.pipeline.wiring import Ground
-from graphrag_bench.registry import REGISTRY
+from graphrag_bench.registry import REGISTRY, Component
 from graphrag_bench.store.artifacts import digest
 from graphrag_bench.store.faults import user_path
 
@@ -97,7 +94,8 @@ def cells(overrides: Sequence[str], multirun: bool = False) -> tuple[list[Cell],
     methods_run = {cell.method for cell in built}
     notices = [note for note in dict.fromkeys(item.note for overriding in expanded for item in overriding) if note]
     notices += [
-        f"{text} has no effect on {_listed(list(methods))}" + "; it applies to the other cells" * (methods.keys() < methods_run)
+        f"{text} has no effect on {_listed(list(methods))}"
+        + "; it applies to the other cells" * (methods.keys() < methods_run)
         for text, methods in idle.items()
     ]
     return _distinct(built), notices
@@ -148,12 +146,17 @@ def ground(config: Mapping[str, Any]) -> Ground:
     name = config["graph"].get("builder")
     if not name:
         return Ground()
-    community = config["community"]
-    attributes = carried(config)
-    if community.get("clusterer"):  # reports on communities that the graph may have brought are not on these
-        reported = {"community.report"} if community.get("reports") else set()
-        attributes = (attributes - {"community.report"}) | {"community"} | reported
+    attributes, community = carried(config), config["community"]
+    if community.get("clusterer") and not _lacking(REGISTRY.get("clusterer", community["clusterer"]), attributes):
+        # reports on communities that the graph may have brought are not on these
+        attributes = (attributes - {"community.report"}) | {"community"}
+        attributes |= {"community.report"} if community.get("reports") else set()
     return Ground(str(name), attributes)
+
+
+def _lacking(component: Component, attributes: frozenset[str]) -> str:
+    """Return what a component reads of the graph that is not among its attributes, or an empty text."""
+    return next((need for need in component.needs if attributes.isdisjoint(need.split("|"))), "")
 
 
 def _graph_faults(config: Mapping[str, Any], result: Composed) -> list[UserError]:
@@ -164,10 +167,20 @@ def _graph_faults(config: Mapping[str, Any], result: Composed) -> list[UserError
     builder = REGISTRY.get("builder", name)
     extracts = any(port.annotation in (Extraction, RichExtraction) for port in builder.ports)
     if extracts and not config["graph"].get("extractor"):
+        first = "described" if any(port.annotation is RichExtraction for port in builder.ports) else "llm"
         faults.append(
             UserError(
                 f"{result.sources.locate('graph', 'extractor')}: the graph {builder.name} needs an extractor.",
-                "Write graph.extractor=llm, =openie or =noun_phrase.",
+                f"Write graph.extractor={first}, =openie or =noun_phrase.",
+            )
+        )
+    clusterer = config["community"].get("clusterer")
+    if clusterer and (lacking := _lacking(REGISTRY.get("clusterer", clusterer), carried(config))):
+        faults.append(
+            UserError(
+                f"{result.sources.locate('community', 'clusterer')}: the clusterer {clusterer} reads {lacking}, "
+                f"which the graph {builder.name} has not.",
+                "Choose a graph of entities, such as graph=kg, or write community=none.",
             )
         )
     return faults
@@ -177,9 +190,7 @@ def _drop_unread_graph(cell: Cell) -> bool:
     """Build no graph for a method that reads none: its tokens would stand in that method's row of the table."""
     if not cell.config["graph"].get("builder"):
         return False
-    shown = {section.kind for section in cell.plan.sections} - {Chunks, Texts}
-    unread = not cell.plan.loans & GRAPH_LOANS and not shown
-    if unread and cell.config["until"] != "graph":
+    if not cell.plan.reads_graph and cell.config["until"] != "graph":
         cell.config["graph"] = {"builder": None}
         cell.config["community"] = {"clusterer": None}
         return True

@@ -11,11 +11,8 @@ from graphrag_bench.config.compose import Composed, compose
 from graphrag_bench.config.overrides import Override, expand
 from graphrag_bench.config.schema import filled
 from graphrag_bench.errors import Faults, UserError
-from graphrag_bench.pipeline.loans import GRAPH_LOANS
 from graphrag_bench.pipeline.method import Plan
 from graphrag_bench.pipeline.plan import Planner
-from graphrag_bench.pipeline.texts import Texts
-from graphrag_bench.pipeline.values import Chunks
 from graphrag_bench.pipeline.wiring import Ground
 from graphrag_bench.preflight import prober
 from graphrag_bench.registry import REGISTRY
@@ -203,7 +200,7 @@ def _row(
         if broken := breaks(plan, standing.attributes):
             told = UserError(f"{method} on the graph {name}: {broken.problem}", broken.fix)
             faults.setdefault(str(told), told)
-        read = _reads_graph(plan)
+        read = plan.reads_graph
         row.append(Support(method, name, "yes" if read or not standing.graph else "unread", name == required))
     return row
 
@@ -226,11 +223,6 @@ def _planned(composed: Composed, graph: Group) -> tuple[Plan | None, list[UserEr
 def _missing(plan: Plan, standing: Ground) -> str:
     """Return the first thing a plan reads that the graph has not, or an empty text."""
     if standing.graph is None:
-        return "graph" if _reads_graph(plan) else ""
+        return "graph" if plan.reads_graph else ""
     wanted: Iterable[str] = (need for component in plan.components for need in component.needs)
-    return next((need for need in wanted if standing.attributes.isdisjoint(need.split("|"))), "")
-
-
-def _reads_graph(plan: Plan) -> bool:
-    """Say whether anything of the graph is read, by a step or by the context."""
-    return bool(plan.loans & GRAPH_LOANS or {section.kind for section in plan.sections} - {Chunks, Texts})
+    return next((need for need in wanted if standing.attributes.isdisjoint(need.split("|"))), "").partition("|")[0]

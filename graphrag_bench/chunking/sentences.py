@@ -34,11 +34,11 @@ def sentences(
     """
     check_windows(size, overlap, "drop")
     cutter = load_tokenizer(tokenizer)
-    cut = (
-        (document, piece)
-        for document in documents
-        for piece in pieces(document.text, _packed(document.text, list(_spans(document.text, cutter, size)), cutter, size, overlap))
-    )
+
+    def cut_up(text: str) -> list[str]:
+        return pieces(text, _packed(text, list(_spans(text, cutter, size)), cutter, size, overlap))
+
+    cut = ((document, piece) for document in documents for piece in cut_up(document.text))
     return make_chunks(cut, cutter, prepend_title)
 
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from graphrag_bench.pipeline.loans import LOANS
+from graphrag_bench.pipeline.loans import GRAPH_LOANS, LOANS
+from graphrag_bench.pipeline.texts import Texts
+from graphrag_bench.pipeline.values import Chunks
 from graphrag_bench.registry import Component
 
 Chosen = tuple[Component, Mapping[str, Any]]
@@ -90,6 +92,11 @@ class Plan:
         """What the retrieval part borrows: graph, indexes, model."""
         borrowing = [component for component, _ in self.converters] + [step.component for step in self.operators]
         return {port.annotation for component in borrowing for port in component.ports if port.annotation in LOANS}
+
+    @property
+    def reads_graph(self) -> bool:
+        """Whether anything of a graph is read, by a step or by the context."""
+        return bool(self.loans & GRAPH_LOANS or {section.kind for section in self.sections} - {Chunks, Texts})
 
     def line(self) -> str:
         """Return the resolved chain as one line a person can compare with the paper's row."""

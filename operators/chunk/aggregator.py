@@ -8,7 +8,7 @@ from graphrag_bench.pipeline.values import Chunks, Relationships
 from graphrag_bench.registry import operator
 
 
-@operator("chunk.aggregator")
+@operator("chunk.aggregator", needs=("relationship.name|relationship.description",))
 def aggregator(graph: Graph, relationships: Relationships, *, top_k: int | None = None) -> Chunks:
     """Score every chunk by the relationships extracted from it, Ψ = R · M with M the relationship-chunk incidence.
 

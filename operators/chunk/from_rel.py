@@ -7,7 +7,7 @@ from graphrag_bench.pipeline.values import Chunks, Relationships
 from graphrag_bench.registry import operator
 
 
-@operator("chunk.from_rel")
+@operator("chunk.from_rel", needs=("relationship.name|relationship.description",))
 def from_rel(graph: Graph, relationships: Relationships, *, top_k: int | None = None) -> Chunks:
     """Take the source chunks of the relationships, in the order of the relationships; one's chunks stand by id.
 

@@ -13,7 +13,7 @@ from graphrag_bench.pipeline.values import Chunks, Nodes, Relationships
 from graphrag_bench.registry import operator
 
 
-@operator("chunk.occurrence")
+@operator("chunk.occurrence", needs=("relationship.name|relationship.description",))
 def occurrence(
     graph: Graph,
     relationships: Relationships | None = None,

@@ -11,7 +11,7 @@ from graphrag_bench.pipeline.values import Nodes, Relationships
 from graphrag_bench.registry import operator
 
 
-@operator("node.rel_node")
+@operator("node.rel_node", needs=("relationship.name|relationship.description",))
 def rel_node(
     graph: Graph,
     relationships: Relationships,

@@ -11,7 +11,7 @@ from graphrag_bench.registry import operator
 _FEW = 8  # where fewer than one node in so many has a score, only the facts at those nodes are looked at
 
 
-@operator("relationship.aggregator")
+@operator("relationship.aggregator", needs=("relationship.name|relationship.description",))
 def aggregator(graph: Graph, nodes: Nodes, *, top_k: int | None = None) -> Relationships:
     """Score every fact by the scores of its two ends, r(u, v) = s(u) + s(v).
 

@@ -17,7 +17,7 @@ def relationships(settings: Mapping[str, Any], scale: Scale) -> int:
     return there if settings["top_k"] is None else min(there, int(settings["top_k"]))
 
 
-@operator("relationship.onehop", yields=relationships)
+@operator("relationship.onehop", needs=("relationship.name|relationship.description",), yields=relationships)
 def onehop(
     graph: Graph,
     nodes: Nodes,

@@ -10,7 +10,7 @@ from graphrag_bench.pipeline.values import Relationships
 from graphrag_bench.registry import operator
 
 
-@operator("relationship.vdb")
+@operator("relationship.vdb", needs=("relationship.name|relationship.description",))
 def vdb(
     graph: Graph,
     questions: Questions,

@@ -10,7 +10,7 @@ from graphrag_bench.pipeline.walks import Path, Subgraphs
 from graphrag_bench.registry import operator
 
 
-@operator("subgraph.khop_path")
+@operator("subgraph.khop_path", needs=("relationship.name|relationship.description",))
 def khop_path(
     graph: Graph,
     nodes: Nodes,

@@ -22,7 +22,7 @@ from graphrag_bench.pipeline.walks import Path, Subgraphs
 from graphrag_bench.registry import operator
 
 
-@operator("subgraph.steiner", engine=solver_name)
+@operator("subgraph.steiner", needs=("relationship.name|relationship.description",), engine=solver_name)
 def steiner(
     graph: Graph,
     nodes: Nodes,

@@ -28,7 +28,27 @@ retrieve:
 context: {chunks: {from: chunks, top_k: 4}}
 answer: {generator: direct}
 """
-HIPPO = "method=hipporag"
+HIPPO, LOCAL, TOG, WALK = "method=hipporag", "method=lgraphrag", "method=tog", "method.retrieve.walk"
+LOOP = """name: Mine
+requires: {graph: kg}
+question: {entities: {by: rule}}
+retrieve:
+  linked: {operator: node.link}
+  topics: {operator: frontier.start, nodes: linked}
+  walk:
+    repeat:
+      max: 2
+      carry: {frontier: topics}
+      steps:
+        chosen: {operator: relationship.agent, frontier: frontier}
+        near: {operator: node.onehop, nodes: chosen.nodes, relationships: chosen.relationships}
+        frontier: {operator: node.agent, chosen: chosen, candidates: near}
+        paths: {operator: subgraph.grow, frontier: frontier, paths: null}
+        enough: {operator: question.enough, paths: paths}
+      until: enough
+context: {paths: {from: walk.paths}}
+answer: {generator: direct}
+"""
 
 
 def _data(place: str, fix: str, **files: Any) -> dict[str, Any]:
@@ -49,6 +69,11 @@ def _page(old: str, new: str, line: int, fix: str) -> dict[str, Any]:
 def _text(page: str | bytes, line: int | str, fix: str) -> dict[str, Any]:
     return {"args": ("method=mine",), "files": {"conf/method/mine.yaml": page},
             "place": f"conf/method/mine.yaml:{line}" if line else "conf/method/mine.yaml", "fix": fix}
+
+
+def _loop(old: str, new: str, line: int, fix: str) -> dict[str, Any]:
+    assert old in LOOP
+    return _text(LOOP.replace(old, new), line, fix)
 
 
 def _trial(page: str, place: str, fix: str, group: str = "experiment") -> dict[str, Any]:
@@ -135,6 +160,49 @@ BAD: dict[str, dict[str, Any]] = {
     "dataset.path missing": _set("dataset=folder", fix="Give dataset.path=", place="conf/dataset/folder.yaml:4"),
     "no extractor": _set(HIPPO, "graph.extractor=null", fix="Write graph.extractor=llm"),
     "no graph": _set(HIPPO, "graph=none", fix="Write requires: {graph: kg}", place="conf/method/hipporag.yaml:8"),
+    # graphs, communities, indexes, loops
+    "unknown community page": _set(LOCAL, "community=leidn", fix="Did you mean leiden?"),
+    "unknown clusterer": _set(LOCAL, "community.clusterer=lieden", fix="Did you mean leiden?"),
+    "unknown reporter": _set(LOCAL, "community.reports=modl", fix="Did you mean model?"),
+    "community of 0": _set(LOCAL, "community.max_size=0", fix="Write max_size: 1 or more"),
+    "setting of reports that are not written": _set("method=graphrag_er", "community=leiden", "community.reports=null",
+                                                    "community.report_tokens=9", fix="Did you mean reports?"),
+    "no communities": _set(LOCAL, "community=none", fix="community=leiden on the command line",
+                           place="conf/method/lgraphrag.yaml:10: community.entity reads community, which the graph tkg has not"),
+    "no reports": _set(LOCAL, "community.reports=null", fix="community.reports=model",
+                       place="community.entity reads community.report, which the graph tkg has not"),
+    "no described extractor": _set(LOCAL, "graph.extractor=null", fix="Write graph.extractor=described"),
+    "graph of passages": _set(HIPPO, "graph=passage", fix="Graphs that have it: ",
+                              place="conf/method/hipporag.yaml:8: node.link reads node.name, which the graph passage has not"),
+    "imported graph missing": _set(LOCAL, "graph=imported", "graph.path={root}/nowhere", fix="Check graph.path",
+                                   place="{root}/nowhere does not exist"),
+    "imported graph not named": _set(LOCAL, "graph=imported", fix="Give graph.path=", place="conf/graph/imported.yaml:3"),
+    "unknown search backend": _set("index.backend=fais", fix="Did you mean faiss?"),
+    "unknown search page": _set("index=fais", fix="Did you mean faiss?"),
+    "unknown kind of search": _set("index=faiss", "index.kind=flt", fix="Did you mean flat?"),
+    "kind of an exact search": _set("index.kind=flat", fix="backend"),
+    "unknown text of nodes": _set("index.node_text=nme", fix="Did you mean name?"),
+    "level below 0": _set("method=ggraphrag", "method.retrieve.communities.level=-1", fix="Write level: 0"),
+    "cut of no section": _set(LOCAL, "method.cut=[reprots]", fix="Did you mean reports?"),
+    "cut in one word": _set("method.cut=chunks", fix="The default is None"),
+    "requirement on the command line": _set(TOG, "method.requires.graph=tkg", fix="such as graph=kg"),
+    "score out of range": _set("method=ggraphrag", "method.answer.min_score=101", fix="The default is 1"),
+    "unknown unit": _set("method=ggraphrag", "method.answer.unit=itm", fix="Did you mean item?"),
+    "rounds of a loop": _set(TOG, f"{WALK}.repeat.max=0", fix="Write max: 1"),
+    "unknown setting of a loop": _set(TOG, f"{WALK}.repeat.mx=2", fix="Did you mean max?"),
+    "setting beside a loop": _set(TOG, f"{WALK}.max=2", fix="Write walk.repeat.max"),
+    "unknown step of a loop": _set(TOG, f"{WALK}.repeat.steps.chosn.width=5", fix="Did you mean chosen?"),
+    "unknown setting in a loop": _set(TOG, f"{WALK}.repeat.steps.chosen.widht=5", fix="Did you mean width?"),
+    "bad value in a loop": _set(TOG, f"{WALK}.repeat.steps.chosen.width=0", fix="Write width: 1 or more"),
+    "unknown collect": _set(TOG, f"{WALK}.repeat.collect=lst", fix="Did you mean last?"),
+    "until of no truth": _set(TOG, f"{WALK}.repeat.until=paths", fix="Of that type: enough"),
+    "loop without an end": _loop("      max: 2\n", "", 8, "Write repeat: {max: 3"),
+    "carry from nothing": _loop("frontier: topics}", "frontier: topcs}", 10, "Did you mean topics?"),
+    "carry of nothing": _loop("{frontier: topics}", "{frontier: topics, more: topics}", 10, "Name a step so"),
+    "step hides an earlier one": _loop("near: {operator", "linked: {operator", 13, "Give it another name"),
+    "wire inside a loop": _loop("chosen: chosen,", "chosen: chosn,", 14, "Did you mean chosen?"),
+    "unread result of a loop": _loop("      until: enough\n", "", 7, "remove it"),
+    "value of a loop outside": _loop("from: walk.paths", "from: paths", 18, "Did you mean walk.paths?"),
     "overlap above size": _set("chunking.size=10", "chunking.overlap=20", fix="Set `overlap`", place="overlap of 20",
                                late=True),
     "too long a name": {"args": ("output={root}/" + "n" * 300,), "place": "a name in the path is too long",
@@ -149,7 +217,7 @@ BAD: dict[str, dict[str, Any]] = {
     "unread result": _page("  relationships:", "  spare: {operator: node.ppr, seeds: linked}\n  relationships:", 7, "remove it"),
     "unknown join": _page("seeds: linked", "seeds: linked, join: mean", 6, "Write join: max"),
     "step without operator": _page("operator: node.link", "op: node.link", 5, "Write linked: {operator: …}"),
-    "context of nodes": _page("from: chunks", "from: ranked", 9, "Of that type: chunks"),
+    "context of something else": _page("from: chunks", "from: ranked", 8, "Wire it to a later step or a context section"),
     "context missing": _page("context: {chunks: {from: chunks, top_k: 4}}\n", "", 4, "Write context"),
     "entities not asked for": _page("question: {entities: {by: rule}}\n", "", 4, "Write question"),
     "unknown requirement": _page("graph: kg", "grph: kg", 2, "Did you mean graph?"),

@@ -10,6 +10,7 @@ from graphrag_bench.cells import cells
 from graphrag_bench.config import sources
 from graphrag_bench.config.overrides import expand, report
 from graphrag_bench.errors import Faults, UserError
+from graphrag_bench.experiment import run_to_end
 from graphrag_bench.pipeline.compositions import Space, choose, compositions
 from graphrag_bench.preflight import probe_cells
 from graphrag_bench.registry import REGISTRY
@@ -161,6 +162,28 @@ def test_what_is_typed_stands_above_the_compositions(pages):
     assert checked[-1].config["method"]["question"] == {"entities": {"by": "rule"}}
     assert "question" not in checked[1].config["method"]
     assert [cell.method for cell in cells(["experiment=few", "dataset=sample", "method=vanilla"])[0]] == ["vanilla"]
+
+
+def test_a_run_prints_the_leaderboard_and_the_front_and_is_resumed(pages, tmp_path):
+    few = {"pool": ["node.link", "chunk.of_nodes", "chunk.bm25"], "depth": 2, "method": PAGE["compose"]["method"]}
+    wanted = {"leaderboard": "recall@2", "pareto": "recall@2"}
+    pages("experiment/few.yaml", yaml.safe_dump({"overrides": PAGE["overrides"], "compose": few, "report": wanted}))
+    run = [
+        "experiment=few", "dataset=sample", "dataset.subset=demo", "graph.extractor=noun_phrase", "embedder=hashing",
+        f"output={tmp_path / 'out'}", "logging.display=none", "evaluation.bootstrap=50",
+    ]  # fmt: skip
+    said: list[str] = []
+    results = run_to_end(run, out=said.append, store=tmp_path / "store")
+    assert [result.method for result in results] == ["chunk.bm25", "node.link > chunk.of_nodes"]
+    assert "Retrieval was run 3 times; its seconds are those of the fastest." in said[0]
+    assert "Pareto front on" in said[0]
+    written = {path.name for path in (tmp_path / "out").iterdir() if path.is_file()}
+    assert written == {
+        "table.md", "table.json", "leaderboard.md", "leaderboard.json", "pareto.md", "pareto.json", "pareto.svg",
+    }  # fmt: skip
+    again: list[str] = []
+    assert run_to_end(run, out=again.append, store=tmp_path / "store") == results
+    assert again[0] == said[0]
 
 
 def test_a_composition_without_its_converter_is_loud(pages):

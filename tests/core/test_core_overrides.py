@@ -141,7 +141,7 @@ def test_an_experiment_page_sweeps_without_m_and_what_is_typed_stands_above_it(p
     [
         (
             "overides: []",
-            "conf/experiment/bad.yaml: an experiment has description, overrides and sweep, not 'overides'",
+            "conf/experiment/bad.yaml: an experiment has description, overrides, sweep, compose and report, not 'overides'",
         ),
         ("overrides: {seed: 1}", "overrides is a list of key=value"),
         ("sweep: [seed]", "sweep a mapping of lists"),

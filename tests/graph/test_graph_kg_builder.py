@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from graphrag_bench.chunking.types import Chunk
 from graphrag_bench.embedding.hashing import HashingEmbedder
 from graphrag_bench.graph.builders.kg import build
-from graphrag_bench.graph.synonyms import phrase_key
 from graphrag_bench.graph.extraction import Extraction
+from graphrag_bench.graph.synonyms import phrase_key
 
 
 class Table:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from graphrag_bench.chunking.types import Chunk
 from graphrag_bench.errors import UserError
-from graphrag_bench.graph.synonyms import phrase_key
 from graphrag_bench.graph.extractors.noun_phrase import extract
+from graphrag_bench.graph.synonyms import phrase_key
 from graphrag_bench.graph.wording import words
 
 

@@ -199,7 +199,6 @@ def test_a_run_without_a_model_needs_none_that_can_be_made(tmp_path, monkeypatch
 
 @pytest.mark.parametrize(("change", "again"), [
     (("community.max_size=5",), {"communities", "reports"}),
-    (("community.reports=null", "until=graph"), set()),
     (("graph.described_triples=1",), {"graph", "communities", "reports", "node vectors"}),
     (("index.node_text=name",), {"node vectors"}),
     (("method.top_k=2",), set()),
@@ -224,6 +223,11 @@ def test_methods_share_the_stages_they_have_in_common(tmp_path):
         assert {"communities", "reports"}.isdisjoint(run.stages.artifacts)
         assert graph.hierarchy is None
         assert "community" not in graph.attributes
+    with cell(tmp_path, "method=graphrag_er", *FREE[:3], "community=leiden", "community.reports=null") as run:
+        graph = asyncio.run(run.stages.graph())
+        assert built(run) == set()
+        assert (graph.reports, "community.report" in graph.attributes) == (None, False)
+        assert graph.n_communities > 0
 
 
 # -- failures --
@@ -368,6 +372,7 @@ def test_communities_asked_for_on_the_command_line_replace_those_that_came(tmp_p
         pass
     (said_so,) = refused.value.faults  # the reports that came are not on the new communities
     assert "community.entity reads community.report, which the graph imported has not" in str(said_so)
+    assert "community.reports=model" in said_so.fix
 
 
 def test_saved_stages_can_be_opened_by_hand(tmp_path):

@@ -16,7 +16,7 @@ Kind = Literal["fact", "synonym", "is_a", "member", "passage"]
 _ENGINES = {"igraph": with_igraph, "leidenalg": with_leidenalg}
 
 
-@register("clusterer", "leiden")
+@register("clusterer", "leiden", needs=("relationship.weight",))
 def leiden(
     graph: Graph,
     *,
