@@ -82,8 +82,9 @@ def cells(overrides: Sequence[str], multirun: bool = False) -> tuple[list[Cell],
             if item.key in swept and item.key not in ("method", "dataset") and item.text not in result.unused
         }
         cell, found = _check(overriding, result, method, axes)
-        for fault in found:
-            faults.setdefault(str(fault), fault)
+        own = next((item for item in overriding if item.page is not None), None)
+        for fault in found:  # what is wrong with many compositions alike is said of the first
+            faults.setdefault(str(fault).replace(own.place, own.origin) if own else str(fault), fault)
         if cell is not None:
             built.append(cell)
             if _drop_unread_graph(cell):

@@ -150,17 +150,16 @@ def _take_away(cfg: Any, item: Override) -> None:
     from omegaconf import OmegaConf
 
     group, _, key = item.key.partition(".")
-    kinds = {selector.key: selector.kind for selector in SELECTORS.get(group, ()) if not selector.required}
-    if item.value is not None or key not in kinds:
+    if item.value is not None or not any(key == one.key and not one.required for one in SELECTORS.get(group, ())):
         return
     values: Any = OmegaConf.to_container(cfg[group], resolve=False)
     try:
-        gone = REGISTRY.get(kinds[key], str(values.get(key))).settings
+        known, _ = group_settings(group, values)
         kept, _ = group_settings(group, {**values, key: None})
     except UserError:  # a component that does not exist is said where it is named
         return
-    for name in gone:
-        if name in values and name not in kept:
+    for name in values:
+        if name in known and name not in kept:
             del cfg[group][name]
 
 

@@ -10,7 +10,7 @@ from graphrag_bench.index.vectors import VectorIndex
 from graphrag_bench.pipeline.loans import LOANS
 from graphrag_bench.pipeline.method import Loop, Plan, Step
 from graphrag_bench.pipeline.texts import Questions
-from graphrag_bench.pipeline.wires import part
+from graphrag_bench.pipeline.wires import ASKED, part
 from graphrag_bench.registry import Component
 
 Values = dict[str, Any]
@@ -40,9 +40,9 @@ async def retrieve(plan: Plan, lend: Mapping[Any, Any], questions: Questions) ->
     A question that has failed stays failed in every later value. A step that cannot serve the batch at all (OperatorFailure)
     fails every question of it, with its reason.
     """
-    values: Values = {}
+    values: Values = {ASKED: questions}
     await _run(plan.steps, values, lend, questions)
-    return values
+    return {name: value for name, value in values.items() if value is not questions}
 
 
 async def _run(steps: Sequence[Step | Loop], values: Values, lend: Mapping[Any, Any], questions: Questions) -> None:

@@ -35,10 +35,12 @@ class Loop:
     Attributes:
         name: what it is called; its values are ``name.value`` afterwards.
         rounds: how often at most.
-        carry: inner name -> the outer value it begins with; a step of that name feeds the next round.
+        carry: inner name -> the outer value it begins with (``questions`` is the batch itself); the step of that name, or
+            its result where the name has a dot, feeds the next round.
         steps: what a round does.
         until: the step that says which questions are done; they are frozen.
-        collect: what its values are afterwards: of each question's last round, or of all its rounds united.
+        collect: what its values are afterwards: of each question's last round, or of all its rounds united, with what a
+            carried one began with.
     """
 
     name: str

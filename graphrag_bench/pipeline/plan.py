@@ -9,9 +9,9 @@ from typing import Any, Literal
 from graphrag_bench.config.schema import Locate, filled, settings_faults
 from graphrag_bench.errors import UserError
 from graphrag_bench.pipeline.method import Chosen, Plan, Section
-from graphrag_bench.pipeline.texts import Texts
+from graphrag_bench.pipeline.texts import Questions, Texts
 from graphrag_bench.pipeline.walks import Subgraphs
-from graphrag_bench.pipeline.wires import RANKINGS
+from graphrag_bench.pipeline.wires import ASKED, RANKINGS
 from graphrag_bench.pipeline.wiring import Ground, Scope, Wiring, section_faults
 from graphrag_bench.registry import Setting, nearest
 
@@ -49,7 +49,8 @@ class Planner:
     def __init__(self, page: Mapping[str, Any], ground: Ground, locate: Locate) -> None:
         self._page = page
         self._locate = locate
-        self._scope = Scope()
+        # the batch as it was asked, by the one name no step need make: what a loop over wordings begins with
+        self._scope = Scope({ASKED: Questions}, {ASKED})
         self.faults: list[UserError] = []
         self._wiring = Wiring(self._mapping("question"), ground, locate, self.faults, ("retrieve",))
         self._fault = self._wiring.fault

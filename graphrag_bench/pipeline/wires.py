@@ -7,6 +7,7 @@ from graphrag_bench.pipeline.values import Chunks, Communities, Nodes, Relations
 from graphrag_bench.pipeline.walks import Frontier, Subgraphs
 
 RANKINGS: tuple[type, ...] = (Nodes, Relationships, Chunks, Communities)
+ASKED = "questions"  # the name of the batch itself among the values
 WIRES: tuple[type, ...] = (*RANKINGS, Subgraphs, Frontier, Texts, Truths)
 
 

@@ -196,6 +196,14 @@ def test_a_composition_without_its_converter_is_loud(pages):
     )
 
 
+def test_what_is_wrong_with_many_compositions_is_said_once():
+    with pytest.raises(Faults) as caught:
+        cells(["experiment=operators", "dataset=sample", "graph=none"])
+    problems = [fault.problem for fault in caught.value.faults]
+    assert len(problems) < 20
+    assert sum("node.link reads the graph, and this method builds no graph" in problem for problem in problems) == 1
+
+
 @pytest.mark.parametrize(
     ("spec", "says"),
     [

@@ -20,6 +20,7 @@ TABLE_3 = {
     "raptor_k": "VDB | - | - | - | -",
     "kgp": "TF-IDF | - | - | - | -",
     "hipporag": "Link + PPR | Aggregator | Aggregator | - | -",
+    "hipporag_ircot": "Link + PPR | Aggregator | Aggregator | - | -",
     "g_retriever": "VDB | VDB | - | Steiner | -",
     "tog": "Link + Onehop + Agent | Onehop + Agent | - | - | -",
     "dalk": "Link + Onehop + Agent | - | - | KhopPath + AgentPath | -",
@@ -67,6 +68,7 @@ SPELLED = {
 }  # fmt: skip
 # What stands in no column of Table 3, and why a page may use it all the same.
 HELPERS = {
+    ("hipporag_ircot", "question.thought"): "IRCoT's thought is the text of the next round",
     ("tog", "frontier.start"): "a walk begins at the linked entities; the agents carry it on (METHODS §2.1, agents)",
     ("tog", "subgraph.grow"): "the facts of all rounds are kept as paths, the context; the paper keeps them in the agents",
     ("tog", "question.enough"): "the model says when what was found suffices, and the loop ends early",

@@ -706,3 +706,28 @@ def test_a_question_no_round_has_seen_keeps_the_words_it_had(run, registered):
         )  # "a" has one round, the others three: each from its own words
         assert again.entities == (("E",), ("E",), ("E",), ())
         assert again.failed == {3: "timeout: 60 s"}
+
+
+IRCOT = """\
+name: IRCoT
+retrieve:
+  first: {operator: t.length}
+  more:
+    repeat:
+      max: 2
+      carry: {next.questions: questions}
+      steps:
+        found: {operator: t.length, questions: next.questions}
+        next: {operator: t.think, chunks: found}
+      until: next.done
+      collect: union
+context: {c: {from: [first, more.found]}}
+answer: {generator: direct}
+"""
+
+
+def test_a_loop_may_begin_with_a_thought(planner):
+    made = planner(IRCOT)
+    plan = made.plan()
+    assert made.faults == []
+    assert plan is not None
