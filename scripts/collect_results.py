@@ -1,7 +1,8 @@
 """Copy what a finished run is worth keeping for: its table and each cell's provenance, without any dataset's content.
 
-    python scripts/collect_results.py OUTPUT results/NAME
+    python scripts/collect_results.py OUTPUT results/NAME [--tables]
 
+With --tables the tables and figures alone, for sweeps of a hundred cells.
 Answers, contexts and questions stay behind (they are the datasets'); paths of this machine are cut to their last part.
 """
 
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 KEPT = ("status", "fingerprint", "graphrag_bench", "method", "overrides", "chain", "dataset", "model", "embedder", "prompts",
-        "components", "graph", "python", "numpy", "result")
+        "components", "engines", "graph", "python", "numpy", "result")
+TABLES = ("table.md", "leaderboard.md", "pareto.md", "pareto.svg")
 
 
 def cleaned(override: str) -> str | None:
@@ -32,9 +34,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("output", type=Path)
     parser.add_argument("target", type=Path)
+    parser.add_argument("--tables", action="store_true")
     options = parser.parse_args()
     options.target.mkdir(parents=True, exist_ok=True)
-    (options.target / "table.md").write_text((options.output / "table.md").read_text("utf-8"), "utf-8")
+    for name in TABLES:
+        if (options.output / name).exists():
+            (options.target / name).write_text((options.output / name).read_text("utf-8"), "utf-8")
+    if options.tables:
+        return
     for path in sorted(options.output.rglob("run.json")):
         if "previous" in path.parts:
             continue
