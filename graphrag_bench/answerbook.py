@@ -99,6 +99,10 @@ class AnswerBook:
         )
         cut = sum(shown.cut > 0 for shown in self._shown.values())
         notes = [f"{cut} of {len(order)} contexts were cut to fit their room."] if cut else []
+        remarked = [self._rows[i] for i in order if self._rows[i]["status"] == "ok" and self._rows[i]["reason"]]
+        if remarked:  # an answer that was given, but not as the method means to
+            first = f"{remarked[0]['id']}: {remarked[0]['reason']}"
+            notes.append(f"{len(remarked)} of {len(order)} answers have a remark in answers.jsonl, such as {first}.")
         answered = [identity for identity, row in self._rows.items() if row["status"] in ("ok", "refused")]
         bare = sum(self._shown[i].text == "" for i in answered if i in self._elements and i in self._shown)
         return [*notes, *([f"{bare} of {len(order)} questions were answered over an empty context."] if bare else [])]

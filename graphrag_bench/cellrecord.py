@@ -11,6 +11,7 @@ import numpy as np
 
 from graphrag_bench import __version__
 from graphrag_bench.evaluation.score import Scores
+from graphrag_bench.pipeline.stages import failed_calls
 from graphrag_bench.registry import REGISTRY
 from graphrag_bench.report.cell import CellResult
 from graphrag_bench.store.artifacts import digest
@@ -77,26 +78,34 @@ def result_of(run: "CellRun", scores: Scores | None) -> CellResult:
 
 def _remarks(run: "CellRun", scores: Scores | None) -> Iterator[str]:
     """Yield what the reader of the table should know of failures and times."""
-    for stage, what in (("graph", "Building the graph"), ("reports", "Writing reports")):
+    again = "execution.retry_failed=true asks them again."
+    extracting, reporting = "Extraction", "Writing reports"
+    for stage, what in (("extraction", extracting), ("graph", "Building the graph"), ("reports", reporting)):
         made = run.stages.artifacts.get(stage)
-        if made is not None and (failed := made.facts.get("failed")):
-            kinds = ", ".join(f"{number} {kind}" for kind, number in failed.items())
-            yield f"{what}: {sum(failed.values())} calls failed ({kinds}); execution.retry_failed=true asks them again."
-        if made is not None and stage == "reports" and (cut := made.facts.get("cut")):
-            yield f"{cut} of {made.facts['reports']} communities did not fit the model's window whole and were cut."
-    extraction = run.stages.artifacts.get("extraction")
-    if extraction is not None and (failed := extraction.facts["failed"]):
-        count, of = sum(failed.values()), extraction.facts["chunks"]
-        kinds = ", ".join(f"{number} {kind}" for kind, number in failed.items())
-        yield f"Extraction failed in {count} of {of} chunks ({kinds}); execution.retry_failed=true asks them again."
-    if extraction is not None and (cut := extraction.facts.get("cut")):
-        yield f"{cut} of {extraction.facts['chunks']} chunks were cut to fit the model's window for extraction."
+        if made is None:
+            continue
+        facts, failed = made.facts, made.facts.get("failed") or {}
+        if failed and what == extracting:
+            yield f"Extraction failed in {sum(failed.values())} of {facts['chunks']} chunks ({_kinds(failed)}); {again}"
+        elif failed:
+            yield f"{what}: {sum(failed.values())} calls failed ({_kinds(failed)}); {again}"
+        further = {kind: count - failed.get(kind, 0) for kind, count in failed_calls(facts).items()}
+        if further := {kind: count for kind, count in further.items() if count}:
+            yield f"{what}: {sum(further.values())} calls that would have added to it failed ({_kinds(further)}); {again}"
+        if (cut := facts.get("cut")) and what == extracting:
+            yield f"{cut} of {facts['chunks']} chunks were cut to fit the model's window for extraction."
+        elif cut and what == reporting:
+            yield f"{cut} of {facts['reports']} communities did not fit the model's window whole and were cut."
     for name, engine in engines(run).items():
         yield f"{name} was served by {engine}."
     if scores is not None and scores.failed:
         yield "Failed questions count as wrong; execution.retry_failed=true asks them again."
     if scores is not None and run.cell.plan.steps and (size := min(run.config["batch_size"], len(run.asked))) > 1:
         yield f"Retrieval's seconds are amortised over batches of {size}; batch_size=1 gives the latency of one question."
+
+
+def _kinds(failed: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in failed.items())
 
 
 def checksum(path: Path) -> str:

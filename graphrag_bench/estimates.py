@@ -48,6 +48,7 @@ class Estimates:
     def __init__(self, run: CellRun) -> None:
         self._run = run
         self._stages, self._store = run.stages, run.session.store
+        self._stale = run.stages.stale()  # a run asks what has failed there again
         self.rows: list[Estimate] = []
         self.silent: dict[str, None] = {}
         letters = sum(len(document.text) + len(document.title) for document in run.dataset.documents)
@@ -63,7 +64,7 @@ class Estimates:
             self._questions()
 
     def _add(self, stage: str, asked: Calls, megabytes: float, spec: Spec) -> None:
-        found = self._store.find(spec)
+        found = None if stage in self._stale else self._store.find(spec)
         self.rows.append(Estimate(stage, _spent(found) if found else asked, megabytes, found is not None, spec.key))
 
     def _asked(self, component: Component | None, group: str, units: int) -> Calls:

@@ -33,7 +33,7 @@ def export_graph(format: str, folder: Path, overrides: Sequence[str]) -> str:
         )
 
     async def written() -> list[Path]:
-        return export(await stages.graph(), await stages.chunks(), folder, format)
+        return export(await stages.graph(mend=False), await stages.chunks(), folder, format)
 
     files = asyncio.run(written())
     return "\n".join(f"{file}  {file.stat().st_size:,} bytes" for file in files)

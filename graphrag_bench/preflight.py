@@ -92,8 +92,9 @@ def _indexes(cell: Cell) -> str:
 
 
 def needs(run: CellRun) -> None:
-    """Raise where the dataset lacks what the method reads, or the model's backend cannot be made."""
+    """Raise where a file or the dataset lacks what the method reads, or the model's backend cannot be made."""
     config = run.config
+    run.stages.look()
     if run.uses_model():
         run.session.backend(config)
     if any(port.annotation == GivenOpenIE for component, _ in run.stages.components for port in component.ports):

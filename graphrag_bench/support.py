@@ -70,9 +70,14 @@ def check_all(overrides: Sequence[str], *, multirun: bool = False) -> str:
             "",
             "yes: planned and probed;  *: the graph its page requires;  –: what it reads first that the graph has not"
             + (";  ·: it reads no graph" if unread else ""),
-            f"{len(methods)} methods, {len(graphs)} graphs, {count} pairs probed; nothing was spent, and no dataset was read.",
+            f"{_count(methods, 'method')}, {_count(graphs, 'graph')}, {count} pair{'s' * (count != 1)} probed; "
+            "nothing was spent, and no dataset was read.",
         ]
     )
+
+
+def _count(found: Sequence[str], what: str) -> str:
+    return f"{len(found)} {what}{'s' * (len(found) != 1)}"
 
 
 def supports(overrides: Sequence[str] = (), *, multirun: bool = False) -> list[Support]:
@@ -144,6 +149,8 @@ def _graphs(
     given = {item.key for item in base}
     found: dict[str, Group] = {}
     used: set[str] = set()
+    refused: dict[str, UserError] = {}  # of the importers, some are for other files than those given
+    importing: set[str] = set()
     for name in sorted(_chosen("graph", narrowed), key=lambda name: name == "none"):
         page = sources.read_page(sources.page("graph", name))
         asked = {f"graph.{key}" for key, value in page.items() if value == "???"}  # what Hydra wants to be told
@@ -153,13 +160,17 @@ def _graphs(
             composed = compose((*base, _choice("graph", name)))
             _look(composed.config)
         except UserError as error:
-            if narrowed is not None or not asked:  # of the importers, some are for other files than those given
-                faults.setdefault(str(error), error)
+            (faults if narrowed is not None or not asked else refused).setdefault(str(error), error)
+            importing |= asked
             continue
         used |= {item.text for item in base} - composed.unused.keys()
         for fault in composed.faults:
             faults.setdefault(str(fault), fault)
         found[name] = composed.config["graph"]
+    paths = {item.text for item in base if item.key in importing}
+    if not paths & used:  # none of them can read what was given
+        faults.update(refused)
+        used |= paths
     return found, used
 
 

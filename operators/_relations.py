@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphrag_bench.graph.graph import Graph
+from graphrag_bench.graph.incident import incident
 from graphrag_bench.pipeline.walks import BACKWARD, FORWARD, Reach
 
 Relation = tuple[int, str]  # a direction and what its relationships say
@@ -15,14 +16,14 @@ Origin = tuple[int, str, int]  # an entity, and the words and direction of a rel
 
 
 def relations_at(
-    graph: Graph, node: int, allowed: NDArray[np.int64], back: Iterable[Relation] = (), most: int | None = None
+    graph: Graph, node: int, allowed: NDArray[np.int64] | None, back: Iterable[Relation] = (), most: int | None = None
 ) -> dict[Relation, list[int]]:
     """Return the relations of a node with their relationships: outgoing first, each part by the alphabet.
 
     Args:
         graph: the graph.
         node: whose relations.
-        allowed: the relationships that count; loops never do.
+        allowed: the relationships that count, every fact if None; loops never do.
         back: relations to leave out.
         most: keep so many, of the greatest summed weight.
     """
@@ -34,8 +35,11 @@ def relations_at(
     return {relation: found[relation] for relation in sorted(heaviest[:most], key=_place)}
 
 
-def steps_at(graph: Graph, node: int, allowed: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Return (direction, relationship) of the allowed relationships that lead from a node to another."""
+def steps_at(graph: Graph, node: int, allowed: NDArray[np.int64] | None) -> list[tuple[int, int]]:
+    """Return (direction, relationship) of the allowed relationships, or of all facts, that lead from a node to another."""
+    if allowed is None:
+        touching = incident(graph)
+        allowed = touching.relationships[touching.indptr[node] : touching.indptr[node + 1]]
     sources, targets = graph.sources[allowed], graph.targets[allowed]
     return [
         (direction, fact)
@@ -78,7 +82,7 @@ def ends_of(graph: Graph, items: Sequence[Reach], allowed: set[int] | None) -> d
     open_at: Mapping[int, float] = {item.node: item.score for item in items if item.relationship < 0}
     walks = [item for item in items if item.node not in open_at]
     for node, score in open_at.items():
-        walks += [Reach(node, fact, direction, score) for direction, fact in steps_at(graph, node, graph.facts)]
+        walks += [Reach(node, fact, direction, score) for direction, fact in steps_at(graph, node, None)]
     for item in sorted(walks, key=lambda item: (item.node, item.relationship, item.direction)):
         end = int((graph.targets if item.direction == FORWARD else graph.sources)[item.relationship])
         if end != item.node and (allowed is None or end in allowed):

@@ -21,9 +21,11 @@ from graphrag_bench.registry import register
 
 _HERE = "graphrag_bench.generation"
 _BETWEEN = "\n\n"
+_LEAST, _MOST = 12, 300  # letters of a point: a small model otherwise only numbers its points, or never ends one
 _MAP_TOKENS = 80  # of a map reply
 _POINTS = "Points:\n"
-PROMPTS = prompt_hash(_HERE, "map_system", "map", "reduce_system") + DIRECT
+_EXAMPLE = ("map_example", "map_example_reply")
+PROMPTS = prompt_hash(_HERE, "map_system", "map", *_EXAMPLE, "reduce_system") + DIRECT
 
 
 class Point(NamedTuple):
@@ -35,8 +37,8 @@ class Point(NamedTuple):
 
 def overhead(settings: Mapping[str, Any], count: Callable[[str], int]) -> int:
     """Return how many tokens a map prompt has beside question and text."""
-    fixed = count(prompt(_HERE, "map_system")) + count(prompt(_HERE, "map")) + int(settings["map_tokens"])
-    return fixed + 2 * PER_MESSAGE + PER_PROMPT
+    fixed = sum(count(prompt(_HERE, name)) for name in ("map_system", "map", *_EXAMPLE)) + int(settings["map_tokens"])
+    return fixed + 4 * PER_MESSAGE + PER_PROMPT
 
 
 def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
@@ -45,7 +47,7 @@ def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
     Packs are as many as the context's tokens fill, one more a layer but the first; where no point is left the last call is
     not made.
     """
-    fixed = prompt_of(prompt(_HERE, "map_system"), prompt(_HERE, "map")) + scale.question
+    fixed = prompt_of(*(prompt(_HERE, name) for name in ("map_system", "map", *_EXAMPLE))) + scale.question
     units, shown = scale.items, scale.context_tokens
     if settings["unit"] != "item":
         budget = max(min(settings["pack_tokens"], scale.window - overhead(settings, tokens_of)), 1)
@@ -125,7 +127,7 @@ async def map_reduce(
         whole = _packs(items, unit, min(pack_tokens, room), model.count)
         packs = [_cut(pack, room, model) for pack in whole]
         shortened = sum(pack != _BETWEEN.join(texts) for pack, texts in zip(packs, whole, strict=True))
-        replies = await model.ask_all([_map(pack, question, identity, schema, map_tokens, max_points) for pack in packs])
+        replies = await model.ask_all([_map(pack, question, identity, schema, map_tokens) for pack in packs])
         failures = [reply.failure for reply in replies if reply.failure]
         if packs and len(failures) == len(packs):
             reason = f"{failures[0].kind}: every one of {len(packs)} map calls failed; the first: {failures[0].message}"
@@ -178,18 +180,26 @@ def _cut(pack: list[str], room: int, model: ChatModel) -> str:
     return cut_to_window(_BETWEEN.join(pack), max(room, 0), model.count)
 
 
-def _map(text: str, question: str, identity: str, schema: dict[str, Any], max_tokens: int, most: int) -> Request:
-    task = render(_HERE, "map", question=question, most=str(most))
-    # the text first: it is what calls for other questions share
-    messages = (Message("system", prompt(_HERE, "map_system")), Message("user", f"{text}\n\n{task}"))
+def _map(text: str, question: str, identity: str, schema: dict[str, Any], max_tokens: int) -> Request:
+    """Return a map call: a worked example as turns before, without which small models write no sentences; then the text.
+
+    The question stands last: what is before it is what calls for other questions share.
+    """
+    messages = (
+        Message("system", prompt(_HERE, "map_system")),
+        Message("user", prompt(_HERE, _EXAMPLE[0])),
+        Message("assistant", prompt(_HERE, _EXAMPLE[1])),
+        Message("user", f"{text}\n\n{render(_HERE, 'map', question=question)}"),
+    )
     return Request(messages, max_tokens, "answer", "map", identity, schema)
 
 
+# at least one point: free to give none, a small model gives none whatever the text says; what does not help scores 0
 def _schema(most: int) -> dict[str, Any]:
     point = {
         "type": "object",
         "properties": {
-            "point": {"type": "string", "minLength": 1},
+            "point": {"type": "string", "minLength": _LEAST, "maxLength": _MOST},
             "score": {"type": "integer", "minimum": 0, "maximum": 100},
         },
         "required": ["point", "score"],
@@ -197,7 +207,7 @@ def _schema(most: int) -> dict[str, Any]:
     }
     return {
         "type": "object",
-        "properties": {"points": {"type": "array", "items": point, "maxItems": most}},
+        "properties": {"points": {"type": "array", "items": point, "minItems": 1, "maxItems": most}},
         "required": ["points"],
         "additionalProperties": False,
     }

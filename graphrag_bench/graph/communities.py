@@ -53,7 +53,15 @@ class Hierarchy:
 
     def children(self, community: int) -> NDArray[np.int64]:
         """Return the communities right below one."""
-        return np.flatnonzero(self.parent == community)
+        by_parent, parents = self._by_parent
+        first, last = np.searchsorted(parents, (community, community + 1))
+        return by_parent[first:last]
+
+    @cached_property
+    def _by_parent(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The communities by parent, those of one by rising id, and their parents."""
+        by_parent = np.argsort(self.parent, kind="stable").astype(np.int64)
+        return by_parent, self.parent[by_parent]
 
     def nodes(self, community: int) -> NDArray[np.int64]:
         """Return the nodes of a community, by rising id."""

@@ -1,7 +1,7 @@
 """Graphs of described entities and relations: what the builders tkg and rkg share (Table 2: TKG, and RKG with keywords)."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from graphrag_bench.embedding.base import Embedder
 from graphrag_bench.errors import UserError
 from graphrag_bench.graph.built import Built
 from graphrag_bench.graph.extraction import RichExtraction
-from graphrag_bench.graph.graph import Graph, Incidence, incidence
+from graphrag_bench.graph.graph import Graph, incidence_of
 from graphrag_bench.graph.records import Options, Records
 from graphrag_bench.graph.summaries import Summaries
 from graphrag_bench.graph.synonyms import synonyms
@@ -82,8 +82,8 @@ async def build_described(
             }
         ),
         relationships=pa.table(columns),
-        node_chunk=_pairs(records.in_chunk, (len(nodes), len(chunks))),
-        relationship_chunk=_pairs(records.stated, (len(relations) + more, len(chunks))),
+        node_chunk=incidence_of(records.in_chunk, (len(nodes), len(chunks))),
+        relationship_chunk=incidence_of(records.stated, (len(relations) + more, len(chunks))),
         attributes=frozenset(provides),
     )
     return Built(graph, _facts(described, stated, summaries), summaries.failed)
@@ -118,8 +118,3 @@ def _facts(described: Sequence[str], stated: Sequence[str], summaries: Summaries
 def _most(types: Counter[str]) -> str:
     """Return the most frequent type, of equals the first met; empty where none is known."""
     return max(types, key=lambda kind: types[kind], default="")
-
-
-def _pairs(pairs: Iterable[tuple[int, int]], shape: tuple[int, int]) -> Incidence:
-    array = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
-    return incidence(array[:, 0], array[:, 1], shape)

@@ -138,11 +138,12 @@ class Graph:
         """Return the undirected simple view: a symmetric (n, n) matrix, parallel relationships merged, no loops.
 
         Args:
-            weighted: sum the weights of what joins two nodes; else 1 where anything does.
+            weighted: sum the weights of what joins two nodes, where what has no weight above zero joins nothing; else 1
+                where anything does.
         """
         cache: dict[bool, Incidence] = self.__dict__.setdefault("_adjacency", {})
         if weighted not in cache:
-            keep = self.sources != self.targets
+            keep = (self.sources != self.targets) & ((self.weights > 0) | (not weighted))
             a, b = self.sources[keep], self.targets[keep]
             values = self.weights[keep]
             shape = (self.n_nodes, self.n_nodes)
@@ -210,3 +211,9 @@ def incidence(rows: NDArray[Any], columns: NDArray[Any], shape: tuple[int, int])
     matrix.sum_duplicates()
     matrix.data[:] = 1.0
     return matrix
+
+
+def incidence_of(pairs: Iterable[tuple[int, int]], shape: tuple[int, int]) -> Incidence:
+    """Return the `incidence` of (element, chunk) pairs, given one by one."""
+    array = np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
+    return incidence(array[:, 0], array[:, 1], shape)

@@ -1,14 +1,11 @@
 """What the importers of finished graphs share: counts of what is left out, digests of files, names as they were meant."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-
 from graphrag_bench.errors import UserError
-from graphrag_bench.graph.graph import Incidence, incidence
 from graphrag_bench.store.faults import user_path
 
 _BLOCK = 1 << 20
@@ -61,9 +58,3 @@ def unquoted(text: str) -> str:
     while len(text) > 1 and text[0] == text[-1] == '"':
         text = text[1:-1].strip()
     return text
-
-
-def mentions(pairs: Sequence[tuple[int, int]], shape: tuple[int, int]) -> Incidence:
-    """Return the incidence of (element, chunk) pairs."""
-    array = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return incidence(array[:, 0], array[:, 1], shape)

@@ -7,7 +7,7 @@ from each of the given nodes need only go half of the hops allowed. The searches
 from collections.abc import Collection, Iterator
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,15 @@ class Ball:
 
     def __init__(self, walker: "Walker", centre: int) -> None:
         self._walker = walker
-        self.distance = np.full(walker.n_nodes, -1, dtype=np.int8)
+        self.distance: NDArray[np.signedinteger[Any]] = np.full(walker.n_nodes, -1, dtype=np.int8)
         self.distance[centre] = 0
         self.levels: list[Ids] = [np.array([centre], dtype=np.int64)]
 
     def grow(self, radius: int) -> None:
         """Search until ``radius`` hops are known."""
         while len(self.levels) <= radius:
+            if len(self.levels) > np.iinfo(self.distance.dtype).max:  # a byte a node is enough for nearly every graph
+                self.distance = self.distance.astype(np.int32)
             found = self._walker.beside(self.levels[-1])
             found = distinct(found[self.distance[found] < 0], self._walker.n_nodes)
             self.distance[found] = len(self.levels)
@@ -102,7 +104,7 @@ class Walker:
 
         Args:
             left: the nodes; those taken out while the pairs are read are in no further pair.
-            hops: at most 127.
+            hops: relationships between them at most.
         """
         balls = {node: Ball(self, node) for node in sorted(left)}
         for apart in range(1, hops + 1):

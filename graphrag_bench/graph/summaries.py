@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
@@ -68,10 +69,15 @@ class Summaries:
                 texts[at] = " ".join(reply.text.split())
                 continue
             if reply is not None and reply.failure is not None:
-                self.failed[subjects[at]] = f"{reply.failure.kind}: {reply.failure.message}"
+                self.failed[self._new(subjects[at])] = f"{reply.failure.kind}: {reply.failure.message}"
             texts[at] = cut_to_window(texts[at], self.threshold, self._count)
             self.cut += 1
         return texts
+
+    def _new(self, subject: str) -> str:
+        """Return a subject, numbered where it has failed before: parallel relationships share theirs."""
+        numbered = (f"{subject} ({number})" for number in count(2))
+        return subject if subject not in self.failed else next(name for name in numbered if name not in self.failed)
 
     def _count(self, text: str) -> int:
         return estimate_tokens(text) if self.model is None else self.model.count(text)

@@ -34,6 +34,15 @@ def asks(component: Component, settings: Mapping[str, Any]) -> bool:
     return bool(spends(filled(settings, component.settings)) if callable(spends) else spends)
 
 
+def failed_calls(facts: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many calls of a stage have failed for good, by kind: those that cost a unit, and those that left it less.
+
+    A failed gleaning round costs no chunk, and is seen only among the calls that were booked.
+    """
+    units, calls = facts.get("failed") or {}, (facts.get("spent") or {}).get("failed") or {}
+    return {kind: max(units.get(kind, 0), calls.get(kind, 0)) for kind in sorted({*units, *calls})}
+
+
 class Stages:
     """Builds or opens what a cell's retrieval stands on, and remembers what each stage cost when it was built."""
 
@@ -58,13 +67,14 @@ class Stages:
         self.progress = progress
         self.artifacts: dict[str, Artifact] = {}
         self._made: Graph | None = None
+        self._digests: dict[str, str] = {}  # of what is read again for every spec: the corpus, files
 
     # -- what is wanted: specs need no work, so `plan` and `check` can ask for them --
 
     def chunk_spec(self) -> Spec:
         """Return the chunks' spec."""
         component, settings = self._chosen("chunking", "chunker")
-        documents = digest([[d.id, d.title, d.text] for d in self.dataset.documents])
+        documents = self._digest("documents", lambda: digest([[d.id, d.title, d.text] for d in self.dataset.documents]))
         return Spec("chunks", component.name, component.version, settings, {"documents": documents})
 
     def extraction_spec(self) -> Spec:
@@ -73,7 +83,8 @@ class Stages:
         inputs = {"chunks": self.chunk_spec().key, **self._inputs(component, self.config["graph"])}
         if any(port.annotation == GivenOpenIE for port in component.ports):
             given = self.dataset.triples or ()
-            inputs["given"] = digest([[row.document, row.entities, row.triples] for row in given])
+            rows = ([row.document, row.entities, row.triples] for row in given)
+            inputs["given"] = self._digest("given", lambda: digest(list(rows)))
         settings = filled(self.config["graph"], component.settings)
         return Spec("extraction", component.name, component.version, settings, inputs)
 
@@ -108,8 +119,20 @@ class Stages:
         if any(port.annotation is Embedder for port in component.ports):
             inputs["embedder"] = digest(dict(self._embedder().identity))
         if read := component.extra.get("inputs"):
-            inputs["files"] = read(filled(settings, component.settings))
+            name = f"{component.kind} {component.name}"
+            inputs["files"] = self._digest(name, lambda: str(read(filled(settings, component.settings))))
         return inputs
+
+    def _digest(self, name: str, make: Callable[[], str]) -> str:
+        if name not in self._digests:
+            self._digests[name] = make()
+        return self._digests[name]
+
+    def look(self) -> None:
+        """Raise UserError where a file that a component reads is not there, or is none of those it can read."""
+        for component, settings in self.components:
+            if "inputs" in component.extra:
+                self._inputs(component, settings)
 
     def builder(self) -> Component | None:
         """Return the graph builder, or None when the method builds no graph."""
@@ -192,23 +215,25 @@ class Stages:
             )
         return self.dataset.triples
 
-    def _forget_failed(self) -> None:
-        """Remove a stage whose failures are worth another try, and every stage that was built from it.
+    def stale(self) -> dict[str, Spec]:
+        """Return the stages in the store whose failures are worth another try, and every stage built from one, by name.
 
         Failures that say something of the server and nothing of the prompt always are; the others with retry_failed. What
         was done is in the reply cache, so only the failed calls are made again.
         """
+        if self.builder() is None:
+            return {}
         stages = [("extraction", self.extraction_spec())] if self.extracts() else []
         stages.append(("graph", self.graph_spec()))
         stages += [("communities", self.hierarchy_spec())] if self.clusterer() else []
         stages += [("reports", self.reports_spec())] if self.reporter() else []
-        stale = False
+        found: dict[str, Spec] = {}
         for name, spec in stages:
             old = None if name in self.artifacts else self.store.find(spec)
-            failed = set(old.facts.get("failed") or ()) if old is not None else set()
-            stale = stale or bool(failed & TRANSIENT or (failed and self.config["execution"]["retry_failed"]))
-            if stale:
-                self.store.discard(spec)
+            failed = set(failed_calls(old.facts)) if old is not None else set()
+            if found or failed & TRANSIENT or (failed and self.config["execution"]["retry_failed"]):
+                found[name] = spec
+        return found
 
     def _floor(self, what: str, facts: Mapping[str, Any], units: int, unit: str) -> None:
         limits = self.config["execution"]
@@ -227,10 +252,15 @@ class Stages:
                 "Mend the model or its server and run again with execution.retry_failed=true; finished replies are kept.",
             )
 
-    async def graph(self) -> Graph:
-        """Return the graph, with its communities and their reports where the configuration asks for them."""
+    async def graph(self, *, mend: bool = True) -> Graph:
+        """Return the graph, with its communities and their reports where the configuration asks for them.
+
+        Args:
+            mend: build again what is stale (see `stale`); False takes what the store holds as it is.
+        """
         if self._made is None:
-            self._forget_failed()
+            for spec in self.stale().values() if mend else ():
+                self.store.discard(spec)
             graph = await self._graph()
             if self.clusterer() is not None:
                 hierarchy = await self._hierarchy(graph)

@@ -78,7 +78,7 @@ async def agent(
     calls: list[tuple[int, Request]] = []
     offered: list[tuple[int, dict[str, tuple[int, list[int]]]]] = []
     for row in rows_to_do(len(questions), questions, frontier, relationships):
-        allowed = graph.facts if relationships is None else np.sort(relationships.row(row).ids)
+        allowed = None if relationships is None else np.sort(relationships.row(row).ids)
         for node, back in back_relations(graph, frontier.row(row)).items():
             options = relations_at(graph, node, allowed, back, max_candidates)
             if len(options) == 1:

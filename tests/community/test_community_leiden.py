@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from graphrag_bench.community.clusterers.leiden import leiden
 from graphrag_bench.community.division import divide_again
 from graphrag_bench.community.simple import simple_edges
+from graphrag_bench.errors import UserError
 from graphrag_bench.graph.communities import Hierarchy
 
 ENGINES = ("igraph", "leidenalg")
@@ -265,3 +266,12 @@ def test_a_real_graph(shared_data, small):
     modularity = nx.community.modularity(plain, [*covered, *([one] for one in sorted(rest))])
     mine = nx.community.modularity(plain, [*nodes_of(found, 0), *([one] for one in plain if not plain.degree(one))])
     assert mine > modularity - 0.02
+
+
+@pytest.mark.parametrize(
+    "setting", [{"max_size": 0}, {"resolution": 0.0}, {"resolution": float("nan")}, {"max_levels": 0}, {"iterations": 0}]
+)
+def test_settings_out_of_range_are_refused(small, setting):
+    (name,) = setting
+    with pytest.raises(UserError, match=f"community.{name} is"):
+        leiden(small.graph_of(2, [(0, 1, 1.0)]), **setting)

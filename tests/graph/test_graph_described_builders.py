@@ -178,6 +178,17 @@ def test_a_failed_merge_leaves_the_joined_text_cut_and_is_told():
     assert (made.facts["merges"], made.facts["cut"], made.facts["failed"]) == (1, 1, {"timeout": 1})
 
 
+def test_every_failed_merge_counts_also_of_relationships_between_the_same_two():
+    relations = [R("Ada", "Bob", "", f"{long(letter)} {letter} {letter}") for letter in "abc"]
+    made = built(
+        ([E("Ada", "person", "x"), E("Bob", "person", "y")], relations),
+        model=Model(Failure("timeout", "60 s")),
+        summary_threshold=3,
+    )
+    assert (made.facts["merges"], made.facts["failed"]) == (3, {"timeout": 3})
+    assert list(made.failed) == ["Ada – Bob", "Ada – Bob (2)", "Ada – Bob (3)"]
+
+
 def test_a_merge_that_does_not_fit_the_window_is_asked_with_what_fits():
     model = Model()
     model.window = 400

@@ -207,3 +207,9 @@ def test_the_same_corpus_gives_the_same_graph():
     first, again = built(rows, link_threshold=0.8), built(rows, link_threshold=0.8)
     assert first.graph.relationships.equals(again.graph.relationships)
     assert first.facts == again.facts
+
+
+@pytest.mark.parametrize("setting", ["min_shared", "keywords", "knn", "max_chunks_per_entity"])
+def test_settings_below_one_are_refused(setting):
+    with pytest.raises(UserError, match=f"graph.{setting} is 0"):
+        built([["a"]], **{setting: 0})

@@ -1,6 +1,7 @@
 """Hierarchical Leiden (Traag, Waltman and van Eck, 2019), as GraphRAG uses it: communities too large are divided again."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from graphrag_bench.community.division import Divide, divide_again
 from graphrag_bench.community.engines import with_igraph, with_leidenalg
 from graphrag_bench.community.simple import simple_edges
+from graphrag_bench.errors import UserError
 from graphrag_bench.graph.communities import Hierarchy
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.registry import register
@@ -50,7 +52,18 @@ def leiden(
 
     Returns:
         Communities by level, within a level by their smallest node.
+
+    Raises:
+        UserError: A setting is out of its range.
     """
+    for name, value, fits, wanted in (
+        ("max_size", max_size, max_size >= 1, "1 or more"),
+        ("resolution", resolution, 0 < resolution < inf, "a number above 0"),
+        ("max_levels", max_levels, max_levels is None or max_levels >= 1, "1 or more, or null"),
+        ("iterations", iterations, iterations == -1 or iterations >= 1, "1 or more, or -1"),
+    ):
+        if not fits:
+            raise UserError(f"community.{name} is {value}.", f"Write {wanted}.")
     left, right, weight = simple_edges(graph, kinds)
     joined = np.zeros(graph.n_nodes, dtype=bool)
     joined[left] = joined[right] = True

@@ -9,9 +9,9 @@ import pyarrow as pa
 from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.errors import UserError
 from graphrag_bench.graph.built import Built
-from graphrag_bench.graph.graph import Graph
+from graphrag_bench.graph.graph import Graph, incidence_of
 from graphrag_bench.graph.graphrag_tables import UNITS, Entities, read_hierarchy, read_reports
-from graphrag_bench.graph.importing import Tally, existing, files_digest, mentions, unquoted
+from graphrag_bench.graph.importing import Tally, existing, files_digest, unquoted
 from graphrag_bench.graph.tables import find_table, identifier, labels, number, read_rows
 from graphrag_bench.graph.units import TextUnits
 from graphrag_bench.registry import register
@@ -116,8 +116,8 @@ def build(chunks: ChunkTable, *, path: str) -> Built:
                 "description": pa.array(columns["description"], pa.string()),
             }
         ),
-        node_chunk=mentions(within, (len(entities.names), len(chunks))),
-        relationship_chunk=mentions(stated, (count, len(chunks))),
+        node_chunk=incidence_of(within, (len(entities.names), len(chunks))),
+        relationship_chunk=incidence_of(stated, (count, len(chunks))),
         attributes=_ATTRIBUTES,
     )
     if "communities" in rows:

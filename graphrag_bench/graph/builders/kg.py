@@ -1,6 +1,5 @@
 """The knowledge graph: entity names, named relations between them, and synonym edges (HippoRAG, G-retriever, ToG, DALK)."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -9,7 +8,7 @@ import pyarrow as pa
 from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.embedding.base import Embedder
 from graphrag_bench.graph.extraction import Extraction
-from graphrag_bench.graph.graph import Graph, Incidence, incidence
+from graphrag_bench.graph.graph import Graph, incidence_of
 from graphrag_bench.graph.synonyms import phrase_key, synonyms
 from graphrag_bench.registry import register
 
@@ -68,7 +67,7 @@ def build(
         if nodes == "all":
             in_chunk.extend((node(name), chunk) for name in entities if phrase_key(name))
 
-    stated_in = _pairs(stated, (len(facts), len(chunks)))
+    stated_in = incidence_of(stated, (len(facts), len(chunks)))
     source = np.fromiter((fact[0] for fact in facts), np.int64, len(facts))
     target = np.fromiter((fact[2] for fact in facts), np.int64, len(facts))
     weight = np.asarray(stated_in.sum(axis=1), dtype=np.float64).ravel()
@@ -86,12 +85,7 @@ def build(
     return Graph(
         nodes=pa.table({"name": pa.array(names, pa.string())}),
         relationships=relationships,
-        node_chunk=_pairs(in_chunk, (len(names), len(chunks))),
-        relationship_chunk=_pairs(stated, (len(facts) + count, len(chunks))),
+        node_chunk=incidence_of(in_chunk, (len(names), len(chunks))),
+        relationship_chunk=incidence_of(stated, (len(facts) + count, len(chunks))),
         attributes=frozenset({"node.name", "relationship.name", "relationship.weight"}),
     )
-
-
-def _pairs(pairs: Sequence[tuple[int, int]], shape: tuple[int, int]) -> Incidence:
-    array = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return incidence(array[:, 0], array[:, 1], shape)

@@ -11,9 +11,9 @@ import pyarrow as pa
 from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.errors import UserError
 from graphrag_bench.graph.built import Built
-from graphrag_bench.graph.graph import Graph
+from graphrag_bench.graph.graph import Graph, incidence_of
 from graphrag_bench.graph.graphml import Element, read_graphml
-from graphrag_bench.graph.importing import Tally, existing, files_digest, mentions, unquoted
+from graphrag_bench.graph.importing import Tally, existing, files_digest, unquoted
 from graphrag_bench.graph.summaries import joined
 from graphrag_bench.graph.units import TextUnits
 from graphrag_bench.registry import register
@@ -101,8 +101,8 @@ def build(chunks: ChunkTable, *, path: str) -> Built:
                 "keywords": pa.array(rows["keywords"], pa.string()),
             }
         ),
-        node_chunk=mentions(within, (len(ids), len(chunks))),
-        relationship_chunk=mentions(stated, (count, len(chunks))),
+        node_chunk=incidence_of(within, (len(ids), len(chunks))),
+        relationship_chunk=incidence_of(stated, (count, len(chunks))),
         attributes=frozenset(_ATTRIBUTES) - (set() if keyed else {"relationship.keywords"}),
     )
     return Built(graph, {"import": {"format": "lightrag", **units.account(), "counted": tally.counts}})

@@ -18,6 +18,7 @@ from graphrag_bench.graph.extraction import Extraction
 from graphrag_bench.graph.graph import Graph, incidence
 from graphrag_bench.graph.linking import linked
 from graphrag_bench.graph.sharing import pairs_of, sharing
+from graphrag_bench.graph.tree.settings import check
 from graphrag_bench.graph.wording import word_list
 from graphrag_bench.registry import register
 
@@ -63,7 +64,11 @@ def build(
         knn: nearest chunks a chunk.
         max_chunks_per_entity: an entity or keyword in more chunks joins none.
         max_pairs: the run stops where more pairs than this would have to be looked at.
+
+    Raises:
+        UserError: A setting is below 1, or there would be too many pairs.
     """
+    check(least={}, min_shared=min_shared, keywords=keywords, knn=knn, max_chunks_per_entity=max_chunks_per_entity)
     facts: dict[str, Any] = {"link": link}
     if link == "knn":
         written = np.array([chunk.id for chunk in chunks if chunk.text.strip()], np.int64)  # nothing is near to no text

@@ -56,7 +56,8 @@ async def extract(
 
     The task and an example, which all chunks share, stand before the passage. A gleaning round goes on in the same chat:
     the reply before it is the model's own turn. Rounds end early with one that adds nothing. An entity is told from
-    another by its name up to case, a relation by its ends and description; the first record stands. An end of a relation
+    another by its name up to case, a relation by its ends and description; the first record stands. A strength beyond 1 to 10
+    counts as the nearer of the two. An end of a relation
     that is not among the entities becomes one, without type and description. A passage longer than the window leaves room
     for is cut at a word, its head kept, and counted. A chunk has failed when its first call has; a failed round leaves it
     what it has, and is seen in the ledger.

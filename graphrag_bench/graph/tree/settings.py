@@ -1,4 +1,4 @@
-"""What the tree builders do with their settings."""
+"""What the tree builders do with their settings; other builders have their least values checked here too."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -179,3 +179,15 @@ def test_auto_is_exact_on_a_small_graph_and_where_all_nodes_are_kept(small, same
     monkeypatch.setattr(module, "reduced_walk", None)
     same(ppr(graph, seeds, top_k=3), ppr(graph, seeds, solver="exact").top(3))
     assert len(ppr(*large)) == 7
+
+
+@pytest.mark.parametrize("solver", ["exact", "reduced"])
+def test_what_has_no_weight_above_zero_is_not_walked(small, solver):
+    graph = small.graph_of(4, [(0, 1, "fact", -1.0), (1, 2, "fact", 1.0), (2, 3, "fact", 0.0), (0, 1, "fact", 0.0)])
+    seeds = Nodes.of_rows([([0], [1.0]), ([1], [1.0])])
+    alone, joined = ppr(graph, seeds, damping=0.5, solver=solver)
+    assert (alone.ids.tolist(), alone.scores.tolist()) == ([0], [1.0])
+    assert joined.ids.tolist() == [1, 2]
+    np.testing.assert_allclose(joined.scores, [2 / 3, 1 / 3], atol=1e-5)
+    freely = ppr(graph, seeds, damping=0.5, weighted=False, solver=solver)
+    assert [row.ids.tolist() for row in freely] == [[0, 1, 2, 3], [1, 2, 0, 3]]

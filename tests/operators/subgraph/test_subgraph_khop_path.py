@@ -103,3 +103,9 @@ def test_a_path_is_merged_into_the_longer_one(small):
     ]
     merged = khop_path(line, Nodes.of_rows([([0, 1, 2, 3], [1.0] * 4)])).rows[0]
     assert merged == (Path((0, 4, 1, 2, 5, 3), (0, 1, 2, 3, 4), (1, 1, 1, 1, 1), 1.0),)
+
+
+def test_a_path_may_be_longer_than_a_byte_counts(small):
+    line = small.graph_of(400, [(n, n + 1, "fact", 1.0) for n in range(399)])
+    ((path,),) = khop_path(line, Nodes.of_rows([([0, 399], [1.0, 1.0])]), hops=399).rows
+    assert path.nodes == tuple(range(400))

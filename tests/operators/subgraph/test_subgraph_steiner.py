@@ -200,3 +200,10 @@ def test_on_a_tree_rustworkx_finds_the_best(small, seed, cost):
         if nx.is_connected(made.subgraph(chosen))
     )
     assert sum(worth.get(v, 0.0) for v in path.nodes) - cost * len(path.relationships) == pytest.approx(best)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_prizes_may_be_far_apart(small, solver):
+    line = small.graph_of(400, [(n, n + 1, "fact", 1.0) for n in range(399)])
+    found = steiner(line, Nodes.of_rows([([0, 399], [0.9, 0.8])]), Relationships.empty(1), solver=solver)
+    assert found.rows == ((Path((0,), (), (), 1.0),),)
