@@ -1,13 +1,13 @@
 """The cells of a run: composed, checked together, named, and given their folders."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from graphrag_bench.config.compose import Composed, Made, compose, group_settings
 from graphrag_bench.config.overrides import Cell as Overrides
-from graphrag_bench.config.overrides import expand
+from graphrag_bench.config.overrides import COMMAND_LINE, Override, expand
 from graphrag_bench.config.schema import GROUPS, RUN, STAGES, filled
 from graphrag_bench.errors import Faults, UserError
 from graphrag_bench.graph.extraction import Extraction, RichExtraction
@@ -67,12 +67,13 @@ def cells(overrides: Sequence[str], multirun: bool = False) -> tuple[list[Cell],
         except UserError as error:
             faults.setdefault(str(error), error)
     used = {item.text for overriding, result in composed for item in overriding if item.text not in result.unused}
+    spared = _spared(item for overriding in expanded for item in overriding)
     idle: dict[str, dict[str, None]] = {}
     built: list[Cell] = []
     for overriding, result in composed:
         method = result.choices["method"]
         for text, fault in result.unused.items():
-            if text in used:
+            if text in used or text in spared:
                 idle.setdefault(text, {})[method] = None
             elif not any(item.text == text for item in overriding if item.key == "method"):
                 faults.setdefault(str(fault), fault)
@@ -105,6 +106,13 @@ def cells(overrides: Sequence[str], multirun: bool = False) -> tuple[list[Cell],
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(names[:_SHOWN])
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} others"
+
+
+def _spared(items: Iterable[Override]) -> set[str]:
+    """Return the settings of an experiment's page that need fit no cell: its methods were narrowed on the command line."""
+    listed = list(items)
+    narrowed = any(item.key == "method" and item.origin == COMMAND_LINE for item in listed)
+    return {item.text for item in listed if narrowed and item.origin != COMMAND_LINE}
 
 
 def _check(

@@ -11,6 +11,9 @@ from graphrag_bench.errors import Faults, UserError
 from graphrag_bench.registry import nearest
 
 
+COMMAND_LINE = "on the command line"
+
+
 @dataclass(frozen=True)
 class Override:
     """One ``key=value``. ``text`` is as typed; ``delete`` is Hydra's ``~key``; ``origin`` is where it was written.
@@ -22,7 +25,7 @@ class Override:
     value: Any
     text: str
     delete: bool = False
-    origin: str = "on the command line"
+    origin: str = COMMAND_LINE
     page: Mapping[str, Any] | None = None
     note: str = ""
 

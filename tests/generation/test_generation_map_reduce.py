@@ -46,7 +46,7 @@ class Model:
             failed = isinstance(self.said, Failure)
             return Reply("" if failed else self.said, None, 1, 1, 0.0, failure=self.said if failed else None)
         check_schema(request.schema)
-        found = self.points(request.messages[1].text)
+        found = self.points(request.messages[-1].text)
         if isinstance(found, Failure):
             return Reply("", None, 1, 1, 0.0, failure=found)
         points = [{"point": point, "score": score} for point, score in found]
@@ -55,7 +55,7 @@ class Model:
     @property
     def maps(self):
         """What each map call read."""
-        return [r.messages[1].text.split("\n\nQuestion: ")[0] for r in self.asked if r.purpose == "map"]
+        return [r.messages[-1].text.split("\n\nQuestion: ")[0] for r in self.asked if r.purpose == "map"]
 
     @property
     def last(self):
@@ -91,14 +91,14 @@ def test_the_text_stands_before_the_question_so_that_calls_share_it():
     ask(model, items("the text"), items("the text"), questions=Questions(("a", "b"), ("who is it", "where")))
     one, two = (request.messages for request in model.asked if request.purpose == "map")
     assert one[0] == two[0]
-    assert one[1].text.startswith("the text\n\nQuestion: who is it\n")
-    assert two[1].text.startswith("the text\n\nQuestion: where\n")
+    assert one[-1].text.startswith("the text\n\nQuestion: who is it\n")
+    assert two[-1].text.startswith("the text\n\nQuestion: where\n")
 
 
 def test_a_question_may_hold_what_looks_like_a_field_of_the_prompt():
     model = Model()
     ask(model, items("t"), questions=Questions(("a",), ("costs $most or ${question}?",)))
-    assert "Question: costs $most or ${question}?\n" in model.asked[0].messages[1].text
+    assert "Question: costs $most or ${question}?\n" in model.asked[0].messages[-1].text
 
 
 def test_packs_are_filled_up_to_their_tokens():
@@ -160,20 +160,20 @@ def test_points_below_the_score_are_dropped_and_the_rest_stand_best_first_equals
     given = {"one": [("p1", 20), ("p2", 90)], "two": [("p3", 90), ("p4", 0)], "three": [("p5", 50), ("p6", 19)]}
     model = Model(lambda text: given[text.split()[0]])
     ask(model, items(*given), min_score=20)
-    assert model.last.messages[1].text.startswith(
+    assert model.last.messages[-1].text.startswith(
         "Points:\n[1] (score 90) p2\n[2] (score 90) p3\n[3] (score 50) p5\n[4] (score 20) p1\n\nQuestion: who is it\n"
     )
     for least, kept in ((0, 6), (1, 5), (50, 3), (90, 2)):
         model = Model(lambda text: given[text.split()[0]])
         ask(model, items(*given), min_score=least)
-        assert model.last.messages[1].text.count("(score") == kept
+        assert model.last.messages[-1].text.count("(score") == kept
 
 
 def test_a_point_given_twice_counts_once_with_its_better_score():
     given = {"one": [("It  is\nAda.", 20), ("", 100), (" ", 100)], "two": [("Other.", 50), ("It is Ada.", 90)]}
     model = Model(lambda text: given[text.split()[0]])
     ask(model, items(*given))
-    assert model.last.messages[1].text.startswith(
+    assert model.last.messages[-1].text.startswith(
         "Points:\n[1] (score 90) It is Ada.\n[2] (score 50) Other.\n\nQuestion"
     )
 
@@ -182,27 +182,26 @@ def test_a_call_may_give_only_so_many_points():
     model = Model(lambda text: [(f"p{n}", 50) for n in range(9)])
     ask(model, items("t"), max_points=2)
     assert model.asked[0].schema["properties"]["points"]["maxItems"] == 2
-    assert "up to 2 points" in model.asked[0].messages[1].text
-    assert model.last.messages[1].text.count("(score") == 2
+    assert model.last.messages[-1].text.count("(score") == 2
 
 
 def test_points_that_do_not_fit_are_left_out_from_the_end_and_counted():
     model = Model(lambda text: [(f"p{n} x", 90 - n) for n in range(5)])
     (answer,) = ask(model, items("t"), reduce_tokens=10, cut=3)  # a line has five words
-    assert model.last.messages[1].text.count("(score") == 2
+    assert model.last.messages[-1].text.count("(score") == 2
     assert answer.cut == 3 + 3
     # the first that does not fit ends it: a worse point may not stand where a better one is left out
     sizes = {0: "x", 1: "y " * 20, 2: "z"}
     model = Model(lambda text: [(sizes[n].strip(), 90 - n) for n in range(3)])
     (answer,) = ask(model, items("t"), reduce_tokens=12)
-    assert "z" not in model.last.messages[1].text.split("Question")[0].split()
+    assert "z" not in model.last.messages[-1].text.split("Question")[0].split()
     assert answer.cut == 2
 
 
 def test_of_a_best_point_that_does_not_fit_a_part_is_shown():
     model = Model(lambda text: [("w " * 30, 90), ("v", 80)])
     (answer,) = ask(model, items("t"), reduce_tokens=10)
-    assert model.last.messages[1].text.startswith("Points:\n[1] (score 90) " + " ".join(["w"] * 7) + "\n\nQuestion")
+    assert model.last.messages[-1].text.startswith("Points:\n[1] (score 90) " + " ".join(["w"] * 7) + "\n\nQuestion")
     assert (answer.status, answer.cut) == ("ok", 2)
 
 
@@ -248,7 +247,7 @@ def test_with_no_point_left_it_refuses_or_answers_from_the_question_alone(found,
     (answer,) = ask(model, items(*found), empty="fallback")
     assert (answer.status, answer.text) == ("ok", "Ada")
     assert answer.reason == "answered from the question alone: no point was left"
-    assert model.last.messages[1].text == "Question: who is it\nShort answer:"
+    assert model.last.messages[-1].text == "Question: who is it\nShort answer:"
     assert "points" not in model.last.messages[0].text.casefold()  # it is told nothing of what it is not shown
 
 
@@ -324,6 +323,6 @@ def test_the_instruction_follows_the_settings():
     for short, cue in ((True, "Short answer:"), (False, "Answer:")):
         model = Model()
         ask(model, items("one"), short_answer=short, may_refuse=True, max_tokens=77)
-        assert model.last.messages[1].text.endswith(f"Question: who is it\n{cue}")
+        assert model.last.messages[-1].text.endswith(f"Question: who is it\n{cue}")
         assert model.last.max_tokens == 77
         assert "unanswerable" in model.last.messages[0].text.casefold()
