@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class AnswerBook:
         self._questions = {question.id: question for question in dataset.questions}
         self._rows: dict[str, dict[str, Any]] = {}
         self._shown: dict[str, Context] = {}
+        self._said: dict[str, str] = {}  # every text that was shown, once
         self._elements: dict[str, Mapping[str, Sequence[Mapping[str, Any]]]] = {}
         with disk_faults("write the answers", folder):
             self._file = (folder / "answers.jsonl").open("w", encoding="utf-8", newline="\n")
@@ -71,7 +73,9 @@ class AnswerBook:
             row["raw"] = answer.raw
         self._rows[answer.question] = row
         if context is not None:
-            self._shown[answer.question] = context
+            # many questions may be shown the same: every report of a level, say
+            text = self._said.setdefault(context.text, context.text)
+            self._shown[answer.question] = replace(context, text=text, items=())
         with disk_faults("write an answer", self.folder):
             self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
             self._file.flush()
@@ -135,6 +139,10 @@ class AnswerBook:
         write_json(self.folder / "metrics.json", scores.to_json())
         write_lines(self.folder / "per_question.jsonl", scores.per_question)
         return scores
+
+    def tally(self, order: Sequence[str]) -> Scores:
+        """Count how many questions were answered, and failures by kind, without a metric; write nothing."""
+        return score([self._record(self._rows[identity]) for identity in order], [])
 
     def _record(self, row: Mapping[str, Any]) -> Record:
         gold = tuple(row["gold_passages"])

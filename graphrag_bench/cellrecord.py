@@ -129,14 +129,19 @@ def costs(run: "CellRun") -> dict[str, Any]:
 
 
 def question_costs(run: "CellRun") -> Iterator[dict[str, Any]]:
-    """Yield each question's tokens and model seconds by stage; retrieval's own seconds are its share of the whole."""
+    """Yield each question's tokens and model seconds by stage.
+
+    Retrieval's seconds are its share of the whole, or those of its calls where they took longer, as in a resumed run that
+    reads them from the cache.
+    """
     share = run.seconds.get("retrieve", 0.0) / max(len(run.asked), 1)
     for question in run.asked:
         stages = run.by_subject.get(question.id, {})
+        retrieving = max(share, stages.get("retrieve", (0, 0.0))[1])
         yield {
             "id": question.id,
             "tokens": {stage: tokens for stage, (tokens, _) in sorted(stages.items())},
-            "seconds": _rounded({stage: seconds for stage, (_, seconds) in sorted(stages.items())} | {"retrieve": share}),
+            "seconds": _rounded({stage: seconds for stage, (_, seconds) in sorted(stages.items())} | {"retrieve": retrieving}),
         }
 
 

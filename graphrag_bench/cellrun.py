@@ -231,8 +231,8 @@ class CellRun:
             )
         return GivenEntities(self.dataset.question_entities)
 
-    async def _questions(self, lend: Mapping[Any, Any]) -> Scores | None:
-        """Retrieve and answer batch by batch; return the scores, if the run goes that far."""
+    async def _questions(self, lend: Mapping[Any, Any]) -> Scores:
+        """Retrieve and answer batch by batch; return the scores, of a run that stops at its answers without a metric."""
         plan, progress = self.cell.plan, self.session.progress
         answers = reaches(self.config, "answer") and plan.generator is not None
         shelf = Shelf(lend[ChunkTable], lend.get(Graph))
@@ -255,7 +255,7 @@ class CellRun:
         if self._empty:
             self.notes.append(f"{self._empty} of {len(order)} questions retrieved nothing.")
         if answers and not reaches(self.config, "score"):
-            return None
+            return book.tally(order)
         depth, values = self.config["retrieval_depth"], self.config["evaluation"]
         if deeper := [k for k in values["ks"] if k > depth]:
             listed = ", ".join(map(str, deeper))

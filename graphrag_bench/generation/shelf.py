@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.graph.graph import Graph
@@ -69,9 +71,8 @@ class Shelf:
             return Element(triple(graph, key))
         if kind is Subgraphs:
             return Element(path_line(graph, key))
-        text = "" if graph.reports is None else graph.reports.table["text"][key].as_py() or ""
-        levels = graph.communities.level
-        return Element(text, layer=1 + int(levels.max() - levels[key])) if text else None
+        text = self._reports["text"][key]
+        return Element(text, layer=int(self._layers[key])) if text else None
 
     def listed(self, section: Section, values: Mapping[str, Any], number: int, most: int) -> list[dict[str, Any]]:
         """Return what a section's sources hold for one question, best first: ids, scores, and what a person calls them."""
@@ -95,14 +96,12 @@ class Shelf:
         if kind is Texts:
             return str(key)
         if kind is Nodes:
-            return self._graph.names([key])[0]
+            return self._graph.column("nodes", "name")[key]
         if kind is Relationships:
-            source, target = self._graph.names([int(self._graph.sources[key]), int(self._graph.targets[key])])
-            name = self._graph.column("relationships", "name")[key]
-            return f"{source} -> {name} -> {target}" if name else f"{source} -> {target}"
+            return arrow(self._graph, key)
         if kind is Subgraphs:
             return path_line(self._graph, key)
-        return "" if self._graph.reports is None else self._graph.reports.table["title"][key].as_py() or ""
+        return self._reports["title"][key]
 
     def documents(self, sections: tuple[Section, ...], values: Mapping[str, Any], number: int) -> Iterator[str] | None:
         """Return the documents a question's retrieved elements stand for, best first; None where they stand for none.
@@ -146,6 +145,21 @@ class Shelf:
         kind = graph.column("nodes", "type")[node]
         return Element(f"{name}{f' ({kind})' if kind else ''}{f': {described}' if described else ''}")
 
+    @cached_property
+    def _reports(self) -> dict[str, list[str]]:
+        """Titles and texts of the communities' reports, read once: contexts of many questions share the same strings."""
+        reports = self._graph.reports
+        none = [""] * self._graph.n_communities
+        if reports is None:
+            return {"title": none, "text": none}
+        return {name: [text or "" for text in reports.table[name].to_pylist()] for name in ("title", "text")}
+
+    @cached_property
+    def _layers(self) -> NDArray[np.int64]:
+        """The hierarchy layer of each community, 1 for those of the finest level."""
+        levels = self._graph.communities.level.astype(np.int64)
+        return 1 + levels.max(initial=0) - levels
+
     @property
     def _graph(self) -> Graph:
         if self.graph is None:
@@ -158,13 +172,17 @@ class Shelf:
         return self.graph is not None and "node.text" in self.graph.attributes
 
 
+def arrow(graph: Graph, relationship: int) -> str:
+    """Return a relationship's two ends and what it is called."""
+    nodes, name = graph.column("nodes", "name"), graph.column("relationships", "name")[relationship]
+    source, target = nodes[graph.sources[relationship]], nodes[graph.targets[relationship]]
+    return f"{source} -> {name} -> {target}" if name else f"{source} -> {target}"
+
+
 def triple(graph: Graph, relationship: int) -> str:
     """Return a relationship as a line: its two ends, what it is called, how it is described."""
-    source, target = graph.names([int(graph.sources[relationship]), int(graph.targets[relationship])])
-    name = graph.column("relationships", "name")[relationship]
     described = graph.column("relationships", "description")[relationship]
-    arrow = f"{source} -> {name} -> {target}" if name else f"{source} -> {target}"
-    return f"{arrow}: {described}" if described else arrow
+    return f"{arrow(graph, relationship)}: {described}" if described else arrow(graph, relationship)
 
 
 def path_line(graph: Graph, path: Path) -> str:

@@ -8,7 +8,7 @@ from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.pipeline.loans import LOANS
 from graphrag_bench.pipeline.method import Loop, Plan, Section, Step
 from graphrag_bench.pipeline.texts import Questions
-from graphrag_bench.pipeline.wires import parts_of
+from graphrag_bench.pipeline.wires import ASKED, parts_of
 from graphrag_bench.registry import Component
 
 LANES = ("question", "node", "relationship", "chunk", "subgraph", "community")
@@ -94,7 +94,7 @@ class _Stage:
         self._floor = 1  # the first row that is free of earlier loops
         self._add(Box(QUESTION, 0, 0, "question", look="question", about="the question as it was asked"))
         asked = self._converters(plan)
-        self._values: dict[str, _Value] = {}
+        self._values = {ASKED: _Value(QUESTION, "question", Questions.__name__, Questions)}
         self._asked = asked
         self._walk(plan.steps, self._values, "", 0)
         self._sections(plan.sections)
@@ -185,7 +185,11 @@ class _Stage:
         inner = dict(values)
         for carried, outer in loop.carry.items():
             value = _find(values, outer)
-            self._wire(value.box, key, value.name, value.kind)
+            if outer == ASKED:  # with all that was asked of it
+                for read, box in self._asked.items():
+                    self._wire(box, key, read, _READ_AS.get(read, read))
+            else:
+                self._wire(value.box, key, value.name, value.kind)
             inner[carried] = _Value(key, carried, value.kind, value.type)
         self._floor = first + 1
         self._walk(loop.steps, inner, f"{key}.", depth + 1)

@@ -70,7 +70,7 @@ def test_the_matrix(world):
         "– node.name",
         "– graph",
     ]
-    assert rest[-1].startswith("1 methods, 7 graphs, 3 pairs probed;")
+    assert rest[-1].startswith("1 method, 7 graphs, 3 pairs probed;")
 
 
 def test_a_graph_narrows_the_columns_and_settings_hold_for_all(world):
@@ -95,6 +95,7 @@ def test_nothing_is_written(world):
     (["method=vanilla", "graph.nonsense=1"], "no method and no graph has a use for it"),
     (["method=vanilla", "retrieval_depth=0"], "retrieval_depth"),
     (["method=vanilla", "graph=imported"], "graph.path"),
+    (["method=hipporag", "graph.path=nowhere"], "nowhere does not exist.\n      Check graph.path."),
 ])  # fmt: skip
 def test_what_cannot_be_checked_is_said(world, arguments, told):
     outcome = world.run("--all", *arguments, verb="check", usual=False)

@@ -125,7 +125,9 @@ def test_every_wire_is_drawn_and_ends_at_its_reader(name):
         key = next(box.key for box in found.boxes.values() if box.look == "loop" and box.title == loop.name)
         back = [wire for wire in found.wires if wire.target == key and wire.back]
         assert len(back) == len(loop.carry) + (loop.until is not None)
-        assert len([wire for wire in found.wires if wire.target == key and not wire.back]) == len(loop.carry)
+        # the batch itself comes with all that its converters made of it
+        begun = sum(1 + len(plan.converters) * (outer == "questions") for outer in loop.carry.values())
+        assert len([wire for wire in found.wires if wire.target == key and not wire.back]) == begun
     drawn = [
         path.find(f"{SVG}title").text for path in ET.fromstring(draw(plan)).iter(f"{SVG}path") if path.get("marker-end")
     ]
