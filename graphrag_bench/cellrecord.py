@@ -141,7 +141,9 @@ def question_costs(run: "CellRun") -> Iterator[dict[str, Any]]:
         yield {
             "id": question.id,
             "tokens": {stage: tokens for stage, (tokens, _) in sorted(stages.items())},
-            "seconds": _rounded({stage: seconds for stage, (_, seconds) in sorted(stages.items())} | {"retrieve": retrieving}),
+            "seconds": _rounded(
+                {stage: seconds for stage, (_, seconds) in sorted(stages.items())} | {"retrieve": retrieving}
+            ),
         }
 
 

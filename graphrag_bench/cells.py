@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from graphrag_bench.config.compose import Composed, Made, compose, group_settings
-from graphrag_bench.config.overrides import Cell as Overrides
 from graphrag_bench.config.overrides import COMMAND_LINE, Override, expand
+from graphrag_bench.config.overrides import Cell as Overrides
 from graphrag_bench.config.schema import GROUPS, RUN, STAGES, filled
 from graphrag_bench.errors import Faults, UserError
 from graphrag_bench.graph.extraction import Extraction, RichExtraction

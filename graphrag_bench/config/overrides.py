@@ -10,7 +10,6 @@ from graphrag_bench.config.schema import GROUPS, holds_secret
 from graphrag_bench.errors import Faults, UserError
 from graphrag_bench.registry import nearest
 
-
 COMMAND_LINE = "on the command line"
 
 

@@ -15,6 +15,7 @@ from graphrag_bench.llm.window import cut_to_window
 from graphrag_bench.pipeline.method import Section
 
 Count = Callable[[str], int]
+BOUNDLESS = 1 << 30  # room nobody need count for: the generator packs the elements itself
 _LEAST = 32
 _BETWEEN, _LINE = "\n\n", "\n"
 
@@ -69,7 +70,7 @@ def _fill(
     for element in shelf.elements(section, values, number):
         mark = "[99] " if numbered else "- "
         between = _BETWEEN if numbered else _LINE
-        size = 0 if full else count(mark + element.text + between)
+        size = 0 if full or budget >= BOUNDLESS else count(mark + element.text + between)
         text = element.text
         if full or used + size > budget:
             lost += 1

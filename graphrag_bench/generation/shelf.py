@@ -96,12 +96,12 @@ class Shelf:
         if kind is Texts:
             return str(key)
         if kind is Nodes:
-            return self._graph.column("nodes", "name")[key]
+            return self._graph.column("nodes", "name")[int(key)]
         if kind is Relationships:
             return arrow(self._graph, key)
         if kind is Subgraphs:
             return path_line(self._graph, key)
-        return self._reports["title"][key]
+        return self._reports["title"][int(key)]
 
     def documents(self, sections: tuple[Section, ...], values: Mapping[str, Any], number: int) -> Iterator[str] | None:
         """Return the documents a question's retrieved elements stand for, best first; None where they stand for none.
@@ -158,7 +158,7 @@ class Shelf:
     def _layers(self) -> NDArray[np.int64]:
         """The hierarchy layer of each community, 1 for those of the finest level."""
         levels = self._graph.communities.level.astype(np.int64)
-        return 1 + levels.max(initial=0) - levels
+        return np.asarray(1 + levels.max(initial=0) - levels)
 
     @property
     def _graph(self) -> Graph:

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from graphrag_bench.generation.answers import Answer, Answers, Context
-from graphrag_bench.generation.context import assemble, headings
+from graphrag_bench.generation.context import BOUNDLESS, assemble, headings
 from graphrag_bench.generation.shelf import Shelf
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.llm.service import together
@@ -15,7 +15,6 @@ from graphrag_bench.pipeline.method import Plan
 from graphrag_bench.pipeline.texts import Questions
 
 _TURN_TOKENS = 16  # what a chat template puts around each of the two turns, at most
-_ANY = 1 << 30
 Finished = Callable[[Answer, Context], None]
 
 
@@ -51,7 +50,7 @@ def contexts(
             rows.append(Context(""))
             continue
         room = model.window - int(settings.get("max_tokens", 0)) - overhead - model.count(text)
-        room = _ANY if component.extra.get("whole") else max(room, 0)
+        room = BOUNDLESS if component.extra.get("whole") else max(room, 0)
         rows.append(assemble(plan.sections, values, number, shelf, room, model.count, plan.cut))
     return tuple(rows)
 

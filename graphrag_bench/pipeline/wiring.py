@@ -57,9 +57,11 @@ class Scope:
             return parts[part]
         return None
 
-    def names(self) -> Iterator[str]:
-        """Yield every name that can be written, parts included."""
+    def names(self, *, wordings: bool = False) -> Iterator[str]:
+        """Yield every name that can be written, parts included; those of wordings only where one is wanted."""
         for name, kind in self.values.items():
+            if kind is Questions and not wordings:
+                continue
             yield name
             yield from (f"{name}.{part}" for part in parts_of(kind))
 
@@ -158,7 +160,7 @@ class Wiring:
             if kind is None:
                 self.fault(
                     (*path, "carry", carried), f"{carried} begins with {outer!r}, which no earlier step makes.",
-                    nearest(str(outer), scope.names()),
+                    nearest(str(outer), scope.names(wordings=True)),
                 )
                 continue
             inner.values[carried] = kind
@@ -300,7 +302,7 @@ class Wiring:
             if kind is None:
                 self.fault(
                     path, f"{component.name} takes {name!r} as {port.name}, which no earlier step makes.",
-                    nearest(name, scope.names()),
+                    nearest(name, scope.names(wordings=port.annotation is Questions)),
                 )
             elif kind is not port.annotation:
                 self.fault(

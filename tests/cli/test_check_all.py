@@ -156,6 +156,14 @@ def test_an_imported_graph_is_checked_where_its_path_is_given(tmp_path):
     assert "lightrag" not in words and "graphrag" not in words  # the folder holds no graph of theirs
 
 
+def test_a_run_is_told_of_a_graph_that_is_not_there_before_anything_is_spent(world, tmp_path):
+    """A folder without LightRAG's file is a fault of check, too, not of the third cell of a sweep."""
+    for verb in ("check", "plan"):
+        told = world.run("method=hipporag", "graph=lightrag", f"graph.path={tmp_path}", "llm=scripted", verb=verb)
+        assert told.code == 2
+        assert "holds no graph_chunk_entity_relation.graphml" in told.err
+
+
 def test_toys_are_made_once(monkeypatch):
     made = []
     real = preflight.toy

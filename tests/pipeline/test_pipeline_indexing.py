@@ -14,6 +14,7 @@ from graphrag_bench.cellrun import CellRun
 from graphrag_bench.cells import cells
 from graphrag_bench.cli import main
 from graphrag_bench.errors import Faults, UserError
+from graphrag_bench.estimates import Estimates
 from graphrag_bench.graph.communities import Hierarchy, Reports
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.index.texts import community_texts, node_texts, relationship_texts
@@ -22,6 +23,7 @@ from graphrag_bench.index.vectors import ChunkVectors, CommunityVectors, NodeVec
 from graphrag_bench.llm.backends._instances import instance, short_text
 from graphrag_bench.llm.backends.scripted import Scripted
 from graphrag_bench.llm.base import CallError
+from graphrag_bench.pipeline.stages import failed_calls
 from graphrag_bench.session import Session
 
 USUAL = ("dataset.subset=demo", "llm=scripted", "embedder=hashing", "logging.display=none", "evaluation.bootstrap=20")
@@ -332,6 +334,57 @@ def test_what_stands_on_a_rebuilt_stage_is_rebuilt(tmp_path):
         graph = asyncio.run(run.stages.graph())
         assert built(run) >= {"extraction", "graph", "communities", "reports"}
         assert graph.statistics() == calm.statistics()
+
+
+@pytest.mark.parametrize(("kind", "again"), [("schema", ("execution.retry_failed=true",)), ("timeout", ())])
+def test_a_gleaning_round_that_fails_is_said_and_asked_again(tmp_path, kind, again):
+    """It costs no chunk, and leaves one with less than it has."""
+    said = ("method=lgraphrag", "graph.gleaning=1", "graph.merge=cut", "community.reports=extractive", "until=index")
+    gleaning = "Some named things and relations of the passage"
+
+    def lost(text):
+        return text.startswith(gleaning)
+
+    with cell(tmp_path, *said, backend=Model(lost, kind).backend()) as run:
+        result = asyncio.run(run.run())
+        facts = run.stages.artifacts["extraction"].facts
+        assert facts["failed"] == {}
+        assert failed_calls(facts) == {kind: facts["chunks"]}
+        assert any(f"Extraction: {facts['chunks']} calls that would have added to it failed" in n for n in result.notes)
+    if kind == "schema":
+        with cell(tmp_path, *said, backend=unwanted_of(Model(lost, kind))) as run:
+            assert run.stages.stale() == {}  # not tried again unasked
+    mended = Model(lambda text: False)
+    with cell(tmp_path, *said, *again, backend=mended.backend()) as run:
+        assert set(run.stages.stale()) == {"extraction", "graph", "communities", "reports"}
+        asyncio.run(run.stages.graph())
+        assert failed_calls(run.stages.artifacts["extraction"].facts) == {}
+    assert mended.asked and all(map(lost, mended.asked))  # finished replies are kept
+
+
+def test_an_export_takes_the_graph_as_it_is_and_asks_nobody(tmp_path, monkeypatch):
+    """A run would ask again what the server was to blame for; an export spends nothing."""
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"match": "Tolva", "fail": "timeout"}) + "\n")
+    monkeypatch.setenv("GRAPHRAG_BENCH_STORE", str(tmp_path / "store"))
+    said = ["method=hipporag", *USUAL, f"llm.path={script}", f"output={tmp_path / 'out'}"]
+    assert main(["run", *said, "until=graph"]) == 0
+    (manifest,) = (tmp_path / "store").glob("graph/*/manifest.json")
+    before = manifest.stat().st_mtime_ns, manifest.stat().st_ino
+    assert main(["export", "graphml", f"--out={tmp_path / 'exported'}", *said]) == 0
+    assert (manifest.stat().st_mtime_ns, manifest.stat().st_ino) == before
+
+
+def test_a_plan_counts_what_a_run_will_ask_again(tmp_path):
+    model = Model(lambda text: False)
+    with cell(tmp_path / "calm", *REPORTED, backend=model.backend()) as run:
+        asyncio.run(run.stages.graph())
+    failing = Model(lambda text: text == model.asked[0], "timeout")
+    with cell(tmp_path, *REPORTED, backend=failing.backend()) as run:
+        asyncio.run(run.stages.graph())
+    with cell(tmp_path, *REPORTED, backend=failing.backend()) as run:
+        rows = {row.stage: row for row in Estimates(run).rows}
+        assert rows["graph"].there and not rows["reports"].there
 
 
 # -- graphs that bring their communities --

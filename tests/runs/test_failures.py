@@ -230,3 +230,27 @@ def test_no_key_is_written_or_said(bench, server, impatient):
     files = [path for top in (bench.store, bench.out) for path in top.rglob("*") if path.is_file()]
     assert len(files) > 30
     assert not [path for path in files if secret.encode() in path.read_bytes()]
+
+
+def test_a_run_that_stops_at_its_answers_counts_the_failed_ones(bench, tmp_path):
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"match": "Short answer", "fail": "timeout"}) + "\n")
+    done = bench.run("method=bm25", f"llm.path={script}", "until=answer")
+    assert done.code == 1
+    assert "0 of 12 answered (12 timeout)" in done.out
+    record = load(bench.cell("bm25") / "run.json")
+    assert (record["result"]["answered"], record["status"]) == (0, "every question failed")
+    assert not (bench.cell("bm25") / "metrics.json").exists()
+
+
+def test_answers_given_without_some_of_the_map_calls_are_counted(bench, tmp_path):
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"match": r"(?s)Castren.*Points:\s*\Z", "fail": "timeout"}) + "\n")
+    done = bench.run(
+        "method=ggraphrag", "graph.extractor=noun_phrase", "graph.describe=name+triples", "graph.merge=cut",
+        "community.reports=extractive", f"llm.path={script}", "limit=2",
+    )  # fmt: skip
+    assert done.code == 0
+    rows = bench.rows(bench.cell("ggraphrag") / "answers.jsonl")
+    assert all("map calls failed" in row["reason"] for row in rows)
+    assert f"2 of 2 answers have a remark in answers.jsonl, such as {rows[0]['id']}: {rows[0]['reason']}." in done.out
