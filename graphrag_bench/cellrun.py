@@ -277,7 +277,9 @@ class CellRun:
                 documents = {questions.ids[row]: retrieved_documents(plan, values, row, shelf, depth) for row in rows}
         questions = with_failures(questions, values)
         elements = {questions.ids[row]: retrieved_elements(plan, values, row, shelf, depth) for row in rows}
-        self._empty += sum(documents[questions.ids[row]] == () and row not in questions.failed for row in rows)
+        if plan.sections:
+            asked = [row for row in rows if row not in questions.failed]
+            self._empty += sum(not any(elements[questions.ids[row]].values()) for row in asked)
         progress.advance("retrieval", len(questions))
         if not answers:
             for row in rows:

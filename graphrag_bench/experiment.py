@@ -33,6 +33,7 @@ RETRIEVAL_COLUMNS = (
     "answered",
 )
 INDEX_COLUMNS = ("index_tokens", "index_seconds")
+ANSWER_COLUMNS = (*INDEX_COLUMNS, "query_tokens", "query_seconds", "answered")
 
 
 def run_to_end(
@@ -137,11 +138,15 @@ async def _interruptible(work: Coroutine[Any, Any, Ran]) -> Ran:
 def write_table(results: Sequence[CellResult], folder: Path) -> Table:
     """Write table.md and table.json into the run's folder and return the table.
 
-    A run that stopped before answering shows what it has: the retrieval metrics.
+    A run that stopped early shows what it has: retrieval metrics, what answers cost, or what the index cost.
     """
-    answered = any("accuracy" in result.metrics for result in results)
-    retrieved = any(result.metrics for result in results)
-    table = Table(results) if answered else Table(results, RETRIEVAL_COLUMNS if retrieved else INDEX_COLUMNS)
+    if any("accuracy" in result.metrics for result in results):
+        table = Table(results)
+    elif any(result.metrics for result in results):
+        table = Table(results, RETRIEVAL_COLUMNS)
+    else:
+        answered = any("answer" in result.tokens for result in results)
+        table = Table(results, ANSWER_COLUMNS if answered else INDEX_COLUMNS)
     write_text(folder / "table.md", table.to_markdown() + "\n")
     write_json(folder / "table.json", table.to_json())
     return table
