@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -78,7 +79,15 @@ class Bench:
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         """Start a run in a process of its own."""
         command = [sys.executable, "-m", "graphrag_bench", "run", *self._arguments(arguments)]
-        return subprocess.Popen(command, env=self._environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            command,
+            env=self._environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # tests that are themselves run in the background inherit an ignored SIGINT, which Python then leaves ignored
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
 
     def replies(self) -> int:
         """Return how many replies the cache holds; 0 before there is one."""
