@@ -31,7 +31,7 @@ def test_a_server_that_fails_by_turns_costs_retries_and_nothing_else(bench, serv
         return turns.pop(0)
 
     server.fault = fault
-    done = bench.run("method=hipporag", "limit=4", *openai(server, "llm.timeout_s=0.3", "execution.concurrency=3"))
+    done = bench.run("method=hipporag", "limit=4", *openai(server, "llm.timeout_s=1.5", "execution.concurrency=3"))
     assert done.code == 0, done
     assert turns == []
     assert "4/4" in done.out
@@ -51,7 +51,7 @@ def test_lasting_failures_are_counted_by_kind_and_are_no_answers(bench, server, 
              "hang up": "connection"}
     failing = dict(zip(questions, kinds, strict=False))
     server.fault = lambda prompt: next((kind for text, kind in failing.items() if text in prompt), "")
-    arguments = ("method=vanilla", *openai(server, "llm.timeout_s=0.5", "execution.attempts=2"))
+    arguments = ("method=vanilla", *openai(server, "llm.timeout_s=2", "execution.attempts=2"))
     done = bench.run(*arguments)
     assert done.code == 0  # some questions have an answer: the run is done, and flagged
     cell = bench.cell("vanilla")
