@@ -27,6 +27,8 @@ def provenance(record: dict[str, Any], costs: dict[str, Any]) -> dict[str, Any]:
     kept = {key: record[key] for key in KEPT}
     kept["overrides"] = [text for override in record["overrides"] if (text := cleaned(override))]
     kept["cpu_seconds"] = costs["cpu_seconds"]
+    kept["ledger"] = costs["ledger"]  # calls, tokens, seconds and failures by stage and purpose
+    kept["built"] = {name: facts["spent"] for name, facts in costs["artifacts"].items() if facts.get("spent")}
     return kept
 
 

@@ -29,7 +29,8 @@ def node_texts(graph: Graph, how: NodeText) -> list[str]:
 def relationship_texts(graph: Graph, how: RelationshipText) -> list[str]:
     """Return each relationship's text.
 
-    auto and triple: keywords where there are some (LightRAG), the two ends with what joins them, and the description.
+    triple: the two ends with what joins them, and the description. auto: the same, behind the keywords where there are some
+    (LightRAG).
     """
     names = graph.column("relationships", "name")
     described = graph.column("relationships", "description")

@@ -52,7 +52,7 @@ class Planner:
         # the batch as it was asked, by the one name no step need make: what a loop over wordings begins with
         self._scope = Scope({ASKED: Questions}, {ASKED})
         self.faults: list[UserError] = []
-        self._wiring = Wiring(self._mapping("question"), ground, locate, self.faults, ("retrieve",))
+        self._wiring = Wiring(self._mapping("question"), ground, locate, self.faults)
         self._fault = self._wiring.fault
 
     def plan(self) -> Plan | None:

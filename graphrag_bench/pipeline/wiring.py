@@ -27,7 +27,11 @@ REPEAT = {
         ("collect", Literal["last", "union"], "last"),
     )
 }
-READ_BY = {"entities": "entities", "low": "keywords", "high": "keywords"}  # what `by` reads -> the converter that makes it
+READ_BY = {
+    "entities": "entities",
+    "low": "keywords",
+    "high": "keywords",
+}  # what `by` reads -> the converter that makes it
 
 
 @dataclass(frozen=True)
@@ -72,21 +76,20 @@ class Scope:
     def hint(self, wanted: Any) -> str:
         """Return which values, or parts of values, have a type, as a sentence."""
         fitting = self.of_type(wanted)
-        fitting += [f"{n}.{p}" for n, kind in self.values.items() for p, made in parts_of(kind).items() if made is wanted]
+        fitting += [
+            f"{n}.{p}" for n, kind in self.values.items() for p, made in parts_of(kind).items() if made is wanted
+        ]
         return f"Of that type: {', '.join(fitting)}." if fitting else f"No step makes {type_name(wanted)}."
 
 
 class Wiring:
     """Wires the steps of one method; every fault is handed to ``fault(path, problem, fix)``."""
 
-    def __init__(
-        self, asked: Mapping[str, Any], ground: Ground, locate: Locate, faults: list[UserError], steps_at: Path
-    ) -> None:
+    def __init__(self, asked: Mapping[str, Any], ground: Ground, locate: Locate, faults: list[UserError]) -> None:
         self._asked = asked  # the method's question part: which converters there are
         self._ground = ground
         self._locate = locate
         self._faults = faults
-        self._steps_at = steps_at
 
     def fault(self, path: Path, problem: str, fix: str = "") -> None:
         """Note what is wrong at a place of the method's page."""
@@ -140,7 +143,9 @@ class Wiring:
         before = len(self._faults)
         page = values["repeat"]
         if extra := [key for key in values if key != "repeat"]:
-            self.fault((*path, extra[0]), f"{name} repeats steps and has no setting {extra[0]!r}.", "Move it into repeat.")
+            self.fault(
+                (*path, extra[0]), f"{name} repeats steps and has no setting {extra[0]!r}.", "Move it into repeat."
+            )
         if not isinstance(page, Mapping):
             self.fault(path, f"{name} does not say what it repeats.", "Write repeat: {max: 3, steps: {…}}.")
             return None
@@ -159,7 +164,8 @@ class Wiring:
             kind = scope.find(str(outer))
             if kind is None:
                 self.fault(
-                    (*path, "carry", carried), f"{carried} begins with {outer!r}, which no earlier step makes.",
+                    (*path, "carry", carried),
+                    f"{carried} begins with {outer!r}, which no earlier step makes.",
                     nearest(str(outer), scope.names(wordings=True)),
                 )
                 continue
@@ -168,7 +174,11 @@ class Wiring:
         earlier = {made.partition(".")[0] for made in scope.values}
         taken = [step for step in steps_page if step in earlier and step not in carry]
         for step in taken:
-            self.fault((*path, "steps", step), f"{step!r} is made before the loop already.", "Give it another name, or carry it.")
+            self.fault(
+                (*path, "steps", step),
+                f"{step!r} is made before the loop already.",
+                "Give it another name, or carry it.",
+            )
         begins = {carried: inner.values.get(carried) for carried in carry}
         steps = self.steps(steps_page, inner, (*path, "steps"))
         for carried, kind in begins.items():
@@ -301,7 +311,8 @@ class Wiring:
             kind = scope.find(name)
             if kind is None:
                 self.fault(
-                    path, f"{component.name} takes {name!r} as {port.name}, which no earlier step makes.",
+                    path,
+                    f"{component.name} takes {name!r} as {port.name}, which no earlier step makes.",
                     nearest(name, scope.names(wordings=port.annotation is Questions)),
                 )
             elif kind is not port.annotation:
@@ -311,7 +322,9 @@ class Wiring:
                     scope.hint(port.annotation),
                 )
         if len(listed) > 1 and port.annotation is Questions:
-            self.fault(path, f"{component.name} takes one wording of the questions, and {len(listed)} are named.", "Name one.")
+            self.fault(
+                path, f"{component.name} takes one wording of the questions, and {len(listed)} are named.", "Name one."
+            )
         return tuple(map(str, listed))
 
 
