@@ -86,7 +86,7 @@ def _staircase(front: Sequence[Point], x: Callable[[Point], float], y: Callable[
 def _decades(values: Sequence[float]) -> list[float]:
     """Return ticks 1, 2, 5, 10, … around the values."""
     low = min(values)
-    exponent = math.floor(math.log10(low))
+    exponent = math.floor(math.log10(low)) - 1  # a decade to spare: the logarithm of 0.00999… may round up to -2
     ladder = [step * 10.0**power for power in range(exponent, exponent + 40) for step in (1, 2, 5)]
     start = max(at for at, tick in enumerate(ladder) if tick <= low)
     end = next(at for at, tick in enumerate(ladder) if at > start and tick >= max(values))

@@ -9,7 +9,7 @@ import pytest
 from graphrag_bench.report.cell import CellResult
 from graphrag_bench.report.experiment import REPORTS
 from graphrag_bench.report.pareto import pareto
-from graphrag_bench.report.scatter import scatter
+from graphrag_bench.report.scatter import _decades, scatter
 
 
 def cell(method, recall, milliseconds, dataset="musique", **fields):
@@ -86,6 +86,12 @@ def test_the_picture_is_well_formed_shows_every_cell_and_is_the_same_again():
     for dot in dots:
         assert 64 <= float(dot.get("cx")) <= 936
         assert 48 <= float(dot.get("cy")) <= 468
+
+
+@pytest.mark.parametrize("low", [10.0**power * near for power in range(-6, 3) for near in (1 - 2**-52, 1.0, 1 + 2**-51)])
+def test_the_ticks_of_the_seconds_enclose_them(low):
+    ticks = _decades([low, 7 * low])
+    assert ticks[0] <= low < ticks[1] and ticks[-2] < 7 * low <= ticks[-1]
 
 
 @pytest.mark.parametrize("cells", [[cell("one", 0.0, 0.0)], [cell("a", 1.0, 1.0), cell("b", 1.0, 1.0)], CELLS[:2]])
