@@ -4,13 +4,23 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard cpp_chnsw/CMakeLists.txt cpp_chnsw/src/* cpp_chnsw/include/chnsw/*)
 
-.PHONY: demo test lint types contracts check clean
+.PHONY: demo test test-sanitize lint types contracts check clean
 
 demo: $(VENV)/.demo
 	$(BIN)/graphrag-bench run experiment=demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2
+
+# The C++ core without Python under AddressSanitizer and UndefinedBehaviorSanitizer, then under ThreadSanitizer; only a C++
+# compiler and CMake are needed.
+test-sanitize:
+	cmake -S cpp_chnsw/tests -B build/sanitize-address -DCHNSW_SANITIZE=address,undefined
+	cmake --build build/sanitize-address
+	ctest --test-dir build/sanitize-address --output-on-failure
+	cmake -S cpp_chnsw/tests -B build/sanitize-thread -DCHNSW_SANITIZE=thread
+	cmake --build build/sanitize-thread
+	ctest --test-dir build/sanitize-thread --output-on-failure
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

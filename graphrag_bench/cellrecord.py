@@ -11,7 +11,7 @@ import numpy as np
 
 from graphrag_bench import __version__
 from graphrag_bench.evaluation.score import Scores
-from graphrag_bench.pipeline.stages import failed_calls
+from graphrag_bench.pipeline.floors import failed_calls
 from graphrag_bench.registry import REGISTRY
 from graphrag_bench.report.cell import CellResult
 from graphrag_bench.store.artifacts import digest
@@ -65,7 +65,7 @@ def result_of(run: "CellRun", scores: Scores | None) -> CellResult:
         method=run.config["method"]["name"],
         dataset=run.dataset.name,
         axes=run.cell.axes,
-        metrics=scores.to_json()["metrics"] if scores else {},
+        metrics=(run.quality.cell_metrics() if run.quality else {}) | (scores.to_json()["metrics"] if scores else {}),
         tokens=tokens,
         seconds={name: round(value, 4) for name, value in seconds.items()},
         asked=scores.asked if scores else len(run.asked),
@@ -150,7 +150,9 @@ def question_costs(run: "CellRun") -> Iterator[dict[str, Any]]:
 def manifest(run: "CellRun", result: CellResult) -> dict[str, Any]:
     """Return what a reader needs to believe the numbers, and to make them again."""
     graph = run.stages.artifacts.get("graph")
-    names = ("answers.jsonl", "contexts.jsonl", "elements.jsonl", "metrics.json", "per_question.jsonl")
+    names = (
+        "answers.jsonl", "contexts.jsonl", "elements.jsonl", "metrics.json", "per_question.jsonl", "communities.json",
+    )
     return {
         "status": result.status,
         "files": {name: checksum(run.folder / name) for name in names if (run.folder / name).exists()},

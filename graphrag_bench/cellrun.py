@@ -7,11 +7,13 @@ The folder holds, once the run is done:
     contexts.jsonl   what each prompt showed
     elements.jsonl   what was retrieved, section by section, before anything was cut: ids, scores, names
     metrics.json     the scores; per_question.jsonl: the same by question
+    communities.json the quality of the graph's communities, level by level, where evaluation.communities asks for it
     ledger.jsonl     every model call; costs.json: tokens and seconds by stage; costs.jsonl: the same by question
 Answers and metrics hold no time and nothing that depends on how often a run was interrupted: resumed or not, they are the
 same bytes.
 """
 
+import asyncio
 import json
 import time
 from collections.abc import Iterator, Mapping
@@ -26,10 +28,13 @@ from graphrag_bench.config.schema import SELECTORS
 from graphrag_bench.data.types import Dataset
 from graphrag_bench.embedding.base import Embedder
 from graphrag_bench.errors import UserError
+from graphrag_bench.evaluation.catalogue import chosen_metrics
+from graphrag_bench.evaluation.communities import CommunityQuality, community_quality
 from graphrag_bench.evaluation.score import Scores
 from graphrag_bench.generation.answers import Answer, Context
 from graphrag_bench.generation.shelf import Shelf
 from graphrag_bench.graph.graph import Graph
+from graphrag_bench.index.texts import node_texts
 from graphrag_bench.index.vectors import VectorIndex
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.llm.ledger import Entry, Ledger
@@ -62,6 +67,7 @@ class CellRun:
         self.notes: list[str] = [*self.dataset.notes]
         self.ledger = Ledger()
         self.by_subject: dict[str, dict[str, tuple[int, float]]] = {}
+        self.quality: CommunityQuality | None = None
         self._empty = 0
         self._chat: ChatModel | None = None
         self.stages = Stages(
@@ -104,7 +110,12 @@ class CellRun:
         chosen = [(SELECTORS[group][0].kind, self.config[group][SELECTORS[group][0].key]) for group in groups]
         if self._searches_vectors():
             chosen.append(("index", self.config["index"]["backend"]))
-        return [*found, *(REGISTRY.get(kind, name) for kind, name in chosen)]
+        return [*found, *(REGISTRY.get(kind, name) for kind, name in chosen), *chosen_metrics(self._measured)]
+
+    @property
+    def _measured(self) -> list[str]:
+        """The metrics of community quality that this cell computes."""
+        return list(self.config["evaluation"]["communities"]) if self.cell.has_communities else []
 
     def _searches_vectors(self) -> bool:
         return any(isinstance(kind, type) and issubclass(kind, VectorIndex) for kind in self.cell.plan.loans)
@@ -112,7 +123,7 @@ class CellRun:
     def embeds(self) -> bool:
         """Say whether anything in this cell is embedded."""
         offline = any(port.annotation is Embedder for component, _ in self.stages.components for port in component.ports)
-        return offline or self._searches_vectors() or Embedder in self.cell.plan.loans
+        return offline or bool(self._measured) or self._searches_vectors() or Embedder in self.cell.plan.loans
 
     def uses_model(self) -> bool:
         """Say whether any part of this cell, as far as it goes, asks the chat model."""
@@ -211,8 +222,12 @@ class CellRun:
             lend[ChunkTable] = await stages.chunks()
             if stages.builder() is not None:
                 lend[Graph] = await stages.graph()
-            if not reaches(self.config, "index"):
-                return lend
+        if self._measured:
+            with self._clock("evaluation"):
+                self.quality = await self._measure_communities(lend[Graph])
+        if not reaches(self.config, "index"):
+            return lend
+        with self._clock("index"):
             lend |= await self.indexes.lend(wanted)
         if Embedder in wanted:
             lend[Embedder] = self.session.embedder(self.config)
@@ -221,6 +236,19 @@ class CellRun:
         if self.uses_model():
             lend[ChatModel] = self.chat()
         return lend
+
+    async def _measure_communities(self, graph: Graph) -> CommunityQuality:
+        """Measure the communities by the vectors of the node index, and write communities.json."""
+        stage, progress = "community quality", self.session.progress
+        progress.stage(stage, 0)
+        # through the store: an index of the nodes opens the same vectors; here they are no part of the index's cost
+        embedder = self.stages.stored_embedder("node vectors")
+        texts = node_texts(graph, self.config["index"]["node_text"])
+        vectors = await asyncio.to_thread(embedder.embed, texts, "passage")
+        found = await asyncio.to_thread(community_quality, graph, vectors, self._measured, seed=self.config["seed"])
+        write_json(self.folder / "communities.json", found.to_json())
+        progress.finish(stage)
+        return found
 
     def given_entities(self) -> GivenEntities:
         """Return the entities that came with the questions; raise UserError where none did."""

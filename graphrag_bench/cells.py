@@ -11,6 +11,7 @@ from graphrag_bench.config.overrides import Cell as Overrides
 from graphrag_bench.config.schema import GROUPS, RUN, STAGES, filled
 from graphrag_bench.errors import Faults, UserError
 from graphrag_bench.graph.extraction import Extraction, RichExtraction
+from graphrag_bench.pipeline.clustering import part_faults
 from graphrag_bench.pipeline.method import Plan
 from graphrag_bench.pipeline.plan import Planner
 from graphrag_bench.pipeline.wiring import Ground
@@ -41,6 +42,11 @@ class Cell:
         rest = ",".join(f"{key}={value}" for key, value in self.axes.items())
         return path / _safe(rest) if rest else path
 
+    @property
+    def has_communities(self) -> bool:
+        """Say whether the graph this cell builds has communities."""
+        return bool(self.config["graph"].get("builder")) and "community" in self.ground.attributes
+
     def keyed(self) -> dict[str, Any]:
         """Return the part of the configuration that can change an answer or a score."""
         config = {key: value for key, value in self.config.items() if key not in RUN or not RUN[key].inert}
@@ -67,6 +73,12 @@ def cells(overrides: Sequence[str], multirun: bool = False) -> tuple[list[Cell],
         except UserError as error:
             faults.setdefault(str(error), error)
     used = {item.text for overriding, result in composed for item in overriding if item.text not in result.unused}
+    reading = {
+        (item.text, result.choices["method"]): item.key in swept
+        for overriding, result in composed
+        for item in overriding
+        if item.text not in result.unused
+    }
     spared = _spared(item for overriding in expanded for item in overriding)
     idle: dict[str, dict[str, None]] = {}
     built: list[Cell] = []
@@ -74,7 +86,9 @@ def cells(overrides: Sequence[str], multirun: bool = False) -> tuple[list[Cell],
         method = result.choices["method"]
         for text, fault in result.unused.items():
             if text in used or text in spared:
-                idle.setdefault(text, {})[method] = None
+                # an axis that some cells of a method do not have is seen in the table
+                if not reading.get((text, method)):
+                    idle.setdefault(text, {})["some cells of " * ((text, method) in reading) + method] = None
             elif not any(item.text == text for item in overriding if item.key == "method"):
                 faults.setdefault(str(fault), fault)
         axes = {
@@ -90,6 +104,8 @@ def cells(overrides: Sequence[str], multirun: bool = False) -> tuple[list[Cell],
             built.append(cell)
             if _drop_unread_graph(cell):
                 idle.setdefault(f"graph={cell.choices['graph']}", {})[method] = None
+            if cell.config["evaluation"]["communities"] and not cell.has_communities:
+                idle.setdefault("evaluation.communities", {})[method] = None
     if faults:
         count = len(faults)
         raise Faults(f"{count} fault{'s' * (count > 1)}; nothing was run and no model was called.", faults.values())
@@ -184,6 +200,9 @@ def _graph_faults(config: Mapping[str, Any], result: Composed) -> list[UserError
             )
         )
     clusterer = config["community"].get("clusterer")
+    if clusterer:
+        for key, problem, fix in part_faults(REGISTRY.get("clusterer", clusterer), config["community"]):
+            faults.append(UserError(f"{result.sources.locate('community', key)}: {problem}.", fix))
     if clusterer and (lacking := _lacking(REGISTRY.get("clusterer", clusterer), carried(config))):
         faults.append(
             UserError(
@@ -207,8 +226,8 @@ def _drop_unread_graph(cell: Cell) -> bool:
 
 
 def _metric_faults(config: dict[str, Any], result: Composed) -> list[UserError]:
+    from graphrag_bench.evaluation.catalogue import community_metric, metric
     from graphrag_bench.evaluation.catalogue import expand as spell
-    from graphrag_bench.evaluation.catalogue import metric
 
     values = config["evaluation"]
     faults = []
@@ -218,6 +237,12 @@ def _metric_faults(config: dict[str, Any], result: Composed) -> list[UserError]:
                 metric(spelled)
         except UserError as error:
             faults.append(UserError(f"{result.sources.locate('evaluation', 'metrics')}: {error.problem}", error.fix))
+    for name in values.get("communities") or []:
+        try:
+            community_metric(name)
+        except UserError as error:
+            where = result.sources.locate("evaluation", "communities")
+            faults.append(UserError(f"{where}: {error.problem}", error.fix))
     return faults
 
 

@@ -13,7 +13,9 @@ from graphrag_bench.cells import Cell, cells
 from graphrag_bench.config.overrides import report
 from graphrag_bench.display import display
 from graphrag_bench.errors import BudgetExceeded, Faults, UserError
+from graphrag_bench.evaluation.catalogue import PREFIX
 from graphrag_bench.report.cell import CellResult
+from graphrag_bench.report.columns import DEFAULT_COLUMNS
 from graphrag_bench.report.experiment import REPORTS
 from graphrag_bench.report.table import Table
 from graphrag_bench.session import Session
@@ -58,8 +60,9 @@ def run_to_end(
         results, stopped = asyncio.run(_interruptible(run_cells(checked, Session(store, progress))))
     folder = user_path(checked[0].config["output"])
     table = write_table(results, folder)
-    reports = [REPORTS[name](results, metric, folder, _level(checked)) for name, metric in wanted.items()]
-    out("\n\n".join(reports) if "leaderboard" in wanted else "\n\n".join([str(table), *reports]))
+    reports = [REPORTS[name].make(results, about, folder, _level(checked)) for name, about in wanted.items()]
+    shown = any(REPORTS[name].is_table for name in wanted)
+    out("\n\n".join(reports) if shown else "\n\n".join([str(table), *reports]))
     if calls := progress.totals():
         out(calls)
     out(f"Results: {folder}  (table.md; a folder a cell with answers.jsonl, metrics.json, run.json)")
@@ -138,15 +141,20 @@ async def _interruptible(work: Coroutine[Any, Any, Ran]) -> Ran:
 def write_table(results: Sequence[CellResult], folder: Path) -> Table:
     """Write table.md and table.json into the run's folder and return the table.
 
-    A run that stopped early shows what it has: retrieval metrics, what answers cost, or what the index cost.
+    A run that stopped early shows what it has: retrieval metrics, what answers cost, or what the index cost; before them
+    the quality of the communities, where it was measured.
     """
-    if any("accuracy" in result.metrics for result in results):
-        table = Table(results)
-    elif any(result.metrics for result in results):
-        table = Table(results, RETRIEVAL_COLUMNS)
+    held = dict.fromkeys(name for result in results for name in result.metrics)
+    communities = [name for name in held if name.startswith(PREFIX)]
+    columns: Sequence[str]
+    if "accuracy" in held:
+        columns = DEFAULT_COLUMNS
+    elif len(held) > len(communities):
+        columns = RETRIEVAL_COLUMNS
     else:
         answered = any("answer" in result.tokens for result in results)
-        table = Table(results, ANSWER_COLUMNS if answered else INDEX_COLUMNS)
+        columns = ANSWER_COLUMNS if answered else INDEX_COLUMNS
+    table = Table(results, [*communities, *columns])
     write_text(folder / "table.md", table.to_markdown() + "\n")
     write_json(folder / "table.json", table.to_json())
     return table

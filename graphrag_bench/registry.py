@@ -26,6 +26,8 @@ KINDS: dict[str, str] = {
     "builder": "a graph builder",
     "extractor": "an extraction of entities and triples from chunks",
     "clusterer": "a way to find the communities of a graph",
+    "augmenter": "a way to join similar nodes before they are clustered",
+    "partitioner": "a way to divide one layer of nodes into communities",
     "reporter": "a way to write the communities' reports",
     "index": "a backend of vector search",
     "converter": "a question converter",
@@ -35,6 +37,7 @@ KINDS: dict[str, str] = {
     "embedder": "a text embedder",
     "chat_model": "a chat model backend",
     "metric": "an answer or retrieval metric",
+    "community_metric": "a metric of community quality",
 }
 
 T = TypeVar("T", bound=Callable[..., Any])

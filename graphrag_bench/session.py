@@ -72,7 +72,7 @@ class Session:
         self._backends[digest(config["llm"])] = backend
 
     def _make(self, group: str, config: Mapping[str, Any]) -> Any:
-        selector, kind, _ = SELECTORS[group][0]
+        selector, kind, *_ = SELECTORS[group][0]
         component = REGISTRY.get(kind, config[group][selector])
         return component.call(**filled(config[group], component.settings))
 

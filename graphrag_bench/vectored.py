@@ -9,6 +9,7 @@ from graphrag_bench.config.schema import filled
 from graphrag_bench.graph.communities import Hierarchy, Reports
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.index.engine import Backend
+from graphrag_bench.index.hierarchy import HierarchyIndex
 from graphrag_bench.index.texts import community_texts, node_texts, relationship_texts
 from graphrag_bench.index.vectors import ChunkVectors, CommunityVectors, NodeVectors, RelationshipVectors
 from graphrag_bench.llm.estimate import Bound, Calls, Scale
@@ -58,25 +59,32 @@ class Vectored:
             yield self._vectors(ChunkVectors, scale.chunks, scale.chunk, self._chunks, chunk_key)
         if ChunkVectors in loans:
             yield from self._engine(ChunkVectors, scale.chunks, self._chunks, chunk_key)
-        if NodeVectors in loans:
+        both = HierarchyIndex in loans  # it reads the vectors of nodes and communities
+        if NodeVectors in loans or both:
             texts = node_texts(graph, self._settings["node_text"]) if graph else None
             # a tree's leaves are the chunks, and so are their vectors
             new = scale.nodes - scale.chunks if scale.passages else scale.nodes
             rest = texts[scale.chunks :] if texts is not None and scale.passages else texts
             if new:
                 yield self._vectors(NodeVectors, new, scale.node_tokens, rest, self.text_key)
-            yield from self._engine(NodeVectors, scale.nodes, texts, self.text_key)
+            if NodeVectors in loans:
+                yield from self._engine(NodeVectors, scale.nodes, texts, self.text_key)
         if RelationshipVectors in loans:
             texts = relationship_texts(graph, self._settings["relationship_text"]) if graph else None
             yield self._vectors(RelationshipVectors, scale.relationships, scale.fact_tokens, texts, self.text_key)
             yield from self._engine(RelationshipVectors, scale.relationships, texts, self.text_key)
-        if CommunityVectors in loans:
+        if CommunityVectors in loans or both:
             reported = graph is not None and graph.reports is not None
             texts = community_texts(graph, self._settings["community_text"]) if graph and reported else None
             whole = self._settings["community_text"] == "report"
             length = scale.report_tokens if whole else min(_SUMMARY_TOKENS, scale.report_tokens)
             yield self._vectors(CommunityVectors, scale.communities, length, texts, self.text_key)
-            yield from self._engine(CommunityVectors, scale.communities, texts, self.text_key)
+            if CommunityVectors in loans:
+                yield from self._engine(CommunityVectors, scale.communities, texts, self.text_key)
+        if both and self._backend().approximate:
+            there = graph is not None and graph.reports is not None and self._store.find(self._run.indexes.hierarchy_spec(graph)) is not None
+            megabytes = (scale.nodes + scale.communities) * self._vector
+            yield Row(INDEXES[HierarchyIndex], Calls(), megabytes, there, f"{INDEXES[HierarchyIndex]} {self.text_key}")
 
     def tfidf(self) -> bool:
         """Say whether the TF-IDF index of the graph's nodes is there."""
@@ -98,13 +106,16 @@ class Vectored:
         return Row(name, asked, count * self._vector, there, f"{name} {key}")
 
     def _engine(self, kind: type, count: int, texts: Texts, key: str) -> Iterator[Row]:
-        component = REGISTRY.get("index", self._settings["backend"])
-        backend: Backend = component.call(**filled(self._settings, component.settings))
-        if not backend.approximate:
+        if not self._backend().approximate:
             return
         there = texts is not None and self._store.find(self._run.indexes.engine_spec(digest(list(texts)))) is not None
         name = f"{INDEXES[kind]}' search"
         yield Row(name, Calls(), count * self._vector, there, f"{name} {key}")
+
+    def _backend(self) -> Backend:
+        component = REGISTRY.get("index", self._settings["backend"])
+        made: Backend = component.call(**filled(self._settings, component.settings))
+        return made
 
     @property
     def _vector(self) -> float:

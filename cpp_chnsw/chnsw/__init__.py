@@ -1,3 +1,5 @@
 """C-HNSW: one navigable graph over all layers of a hierarchy (ArchRAG)."""
 
-from chnsw import _core as _core
+from chnsw._core import Index, simd
+
+__all__ = ["Index", "simd"]

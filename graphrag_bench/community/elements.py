@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from graphrag_bench.community.simple import Edges, simple_edges
+from graphrag_bench.graph.claims import claim_lines
 from graphrag_bench.graph.communities import Hierarchy
 from graphrag_bench.graph.graph import Graph
 
@@ -57,6 +58,7 @@ class Elements:
         self._descriptions = graph.column("nodes", "description")
         self._relations = graph.column("relationships", "name")
         self._said = graph.column("relationships", "description")
+        self._claims = claim_lines(graph.claims, self._names)
 
     def facts(self, community: int) -> Ids:
         """Return the facts whose both ends are in a community, by rising id."""
@@ -107,27 +109,27 @@ class Elements:
         """Return a community's elements in the order of the GraphRAG paper (section 3.1.4).
 
         Facts in decreasing combined degree of their ends; before each, the lines of its source and its target, where they
-        have any and did not stand yet. Last, which the paper leaves open, the members that no fact inside joins, by degree.
+        have any and did not stand yet, and then the claims about these two. Last, which the paper leaves open, the members
+        that no fact inside joins, by degree, each with its claims.
         """
         children = self.hierarchy.children(community).tolist()
         part = {node: child for child in children for node in self.hierarchy.nodes(child).tolist()}
         lines: list[Line] = []
         told: set[int] = set()
 
-        def tell(node: int, otherwise: str = "") -> None:
-            if node not in told:
-                told.add(node)
-                if text := self.node_line(node) or otherwise:
-                    lines.append(Line(text, part.get(node, -1)))
+        def tell(*nodes: int, otherwise: str = "") -> None:
+            new = [node for node in dict.fromkeys(nodes) if node not in told]
+            told.update(new)
+            lines.extend(Line(text, part.get(node, -1)) for node in new if (text := self.node_line(node) or otherwise))
+            lines.extend(Line(text, part.get(node, -1)) for node in new for text in self._claims.get(node, ()))
 
         for fact in self.ranked_facts(community).tolist():
             source, target = int(self.graph.sources[fact]), int(self.graph.targets[fact])
-            tell(source)
-            tell(target)
+            tell(source, target)
             one, other = part.get(source, -1), part.get(target, -1)
             lines.append(Line(self.fact_line(fact), one if one == other else -1))
         for node in self.ranked_nodes(community).tolist():
-            tell(node, self._names[node])
+            tell(node, otherwise=self._names[node])
         return lines
 
 

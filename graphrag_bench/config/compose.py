@@ -146,16 +146,16 @@ def _selects(key: str) -> bool:
 
 
 def _take_away(cfg: Any, item: Override) -> None:
-    """Remove with an optional component that is set to null (community.reports) what the page sets of it."""
+    """Remove with an optional component that gives way to another, or to null, what the page sets of it alone."""
     from omegaconf import OmegaConf
 
     group, _, key = item.key.partition(".")
-    if item.value is not None or not any(key == one.key and not one.required for one in SELECTORS.get(group, ())):
+    if not any(key == one.key and not one.required for one in SELECTORS.get(group, ())):
         return
     values: Any = OmegaConf.to_container(cfg[group], resolve=False)
     try:
         known, _ = group_settings(group, values)
-        kept, _ = group_settings(group, {**values, key: None})
+        kept, _ = group_settings(group, {**values, key: item.value})
     except UserError:  # a component that does not exist is said where it is named
         return
     for name in values:
@@ -185,12 +185,16 @@ def _delete(cfg: Any, item: Override) -> UserError | None:
 def group_settings(group: str, values: Mapping[str, Any]) -> tuple[dict[str, Setting], str]:
     """Return what a group may set, given its selectors, and who takes it; raise UserError for an unknown component."""
     settings = dict(PLAIN_GROUPS.get(group, {}))
-    owners = []
-    for key, kind, required in SELECTORS.get(group, ()):
+    owners: list[str] = []
+    taken: set[str] = set()  # the types that the components chosen so far are given
+    for key, kind, required, taken_as in SELECTORS.get(group, ()):
+        if owners and taken_as and taken_as not in taken:
+            continue
         settings[key] = Setting(key, str, REQUIRED) if required else Setting(key, str | None, None)
         if (name := values.get(key)) is not None:
             component = REGISTRY.get(kind, str(name))
             settings |= component.settings
+            taken |= {getattr(port.annotation, "__name__", "") for port in component.ports}
             owners.append(f"{kind} {component.name}")
         elif not required and not owners:
             break  # an extractor without a builder, reports without communities: nobody would read them
@@ -325,7 +329,7 @@ def _faults(config: Mapping[str, Any], where: Sources) -> list[UserError]:
 
 def _unknown(group: str, values: Mapping[str, Any]) -> str:
     """Return the selector of a group that names no component there is."""
-    for key, kind, _ in SELECTORS[group]:
+    for key, kind, *_ in SELECTORS[group]:
         name = values.get(key)
         if name is not None and str(name) not in {component.name for component in REGISTRY.all(kind)}:
             return key

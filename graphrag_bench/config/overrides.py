@@ -127,12 +127,11 @@ def expand(texts: Sequence[str], multirun: bool) -> tuple[list[Cell], list[str]]
     return [tuple(cell) for cell in itertools.product(*base.values())], swept
 
 
-def report(texts: Sequence[str]) -> dict[str, str]:
-    """Return what a run's experiment page wants reported beside the table: name of a report -> the metric it is about."""
-    from graphrag_bench.evaluation.catalogue import metric
+def report(texts: Sequence[str]) -> dict[str, Any]:
+    """Return what a run's experiment page wants reported: name of a report -> the metric, or columns, it is about."""
     from graphrag_bench.report.experiment import REPORTS
 
-    wanted: dict[str, str] = {}
+    wanted: dict[str, Any] = {}
     for (item, *_) in parse([text for text in texts if text.partition("=")[0] == "experiment"]):
         path = sources.page("experiment", str(item.value), item.place)
         listed = sources.read_page(path).get("report") or {}
@@ -143,7 +142,7 @@ def report(texts: Sequence[str]) -> dict[str, str]:
             if name not in REPORTS:
                 raise UserError(f"{where}: there is no report called {name!r}.", nearest(str(name), REPORTS))
             try:
-                wanted[name] = metric(str(about)).name
+                wanted[name] = REPORTS[name].about(about)
             except UserError as error:
                 raise UserError(f"{where}: {error.problem}", error.fix) from error
     return wanted

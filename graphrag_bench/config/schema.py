@@ -19,18 +19,27 @@ GROUPS = (
 
 
 class Selector(NamedTuple):
-    """A key of a group that names a component; the component's settings become the group's."""
+    """A key of a group that names a component; the component's settings become the group's.
+
+    ``taken_as`` is the type under which a component chosen before takes this one; where none does, there is no such key.
+    """
 
     key: str
     kind: str
     required: bool = True
+    taken_as: str = ""
 
 
 SELECTORS: dict[str, tuple[Selector, ...]] = {
     "dataset": (Selector("loader", "dataset"),),
     "chunking": (Selector("chunker", "chunker"),),
     "graph": (Selector("builder", "builder", False), Selector("extractor", "extractor", False)),
-    "community": (Selector("clusterer", "clusterer", False), Selector("reports", "reporter", False)),
+    "community": (
+        Selector("clusterer", "clusterer", False),
+        Selector("augment", "augmenter", False, "Augment"),
+        Selector("partition", "partitioner", False, "Partition"),
+        Selector("reports", "reporter", False),
+    ),
     "index": (Selector("backend", "index"),),
     "embedder": (Selector("backend", "embedder"),),
     "llm": (Selector("backend", "chat_model"),),
@@ -43,6 +52,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "b": (0, 1), "window": (64, math.inf), "min_parse_rate": (0, 1), "min_entities": (0, math.inf),
     "temperature": (0, math.inf), "budget_money": (0, math.inf), "min_score": (0, 100), "dimensions": (2, math.inf),
     "cluster_size": (2, math.inf), "resolution": (1e-9, math.inf), "link_threshold": (-1, 1), "min_rating": (0, 10),
+    "match_cosine": (0, 1), "match_spelling": (0, 1),
 }
 
 
@@ -86,6 +96,7 @@ EVALUATION = _fields(
     ks=(list[int], REQUIRED, False),
     bootstrap=(int, 2000, False),
     interval=(float, 0.95, False),
+    communities=(list[str], [], False),
 )
 PLAIN_GROUPS = {"index": INDEX, "execution": EXECUTION, "logging": LOGGING, "evaluation": EVALUATION}
 _POSITIVE = {
@@ -105,7 +116,7 @@ _POSITIVE = {
     "size",
     "max_size", "max_levels", "input_tokens", "report_tokens", "members",
     "max_layers", "stop_size", "max_components", "bic_points", "max_cluster_tokens", "summary_tokens",
-    "max_entities", "max_relations", "record_tokens", "gleaning_tokens", "summary_threshold",
+    "max_entities", "max_relations", "max_claims", "claim_tokens", "record_tokens", "gleaning_tokens", "summary_threshold",
     "pack_tokens", "reduce_tokens", "map_tokens", "max_points", "hops", "max_paths", "width", "knn", "keywords_per_chunk",
 }
 

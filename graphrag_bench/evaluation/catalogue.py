@@ -1,4 +1,4 @@
-"""Metrics by name: ``recall@7`` is the registered ``recall@k`` with k = 7."""
+"""Metrics by name: ``recall@7`` is the registered ``recall@k`` with k = 7, ``community/chi`` one of community quality."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -7,7 +7,7 @@ from functools import partial
 
 from graphrag_bench.errors import UserError
 from graphrag_bench.evaluation.records import Record
-from graphrag_bench.registry import REGISTRY, nearest
+from graphrag_bench.registry import REGISTRY, Component, nearest
 
 # What conf/evaluation/default.yaml says, for callers without a configuration; a test keeps the two equal.
 DEFAULT_METRICS = (
@@ -16,6 +16,8 @@ DEFAULT_METRICS = (
     "recall@k", "hit@k", "all_gold@k", "mrr", "text_recall",
 )
 DEFAULT_KS = (1, 2, 5, 10, 20)
+PREFIX = "community/"  # of the name of a metric of community quality among those of a cell
+_ALWAYS = ("count", "clustered")  # what no comparison of communities is fair without
 
 
 @dataclass(frozen=True)
@@ -66,3 +68,23 @@ def metric(name: str) -> Metric:
 def _of_asked(needs: tuple[str, ...], value: Callable[[Record], float | None], record: Record) -> float | None:
     """Leave what needs an answer unscored where none was asked for."""
     return None if record.status == "retrieved" and "answers" in needs else value(record)
+
+
+def community_metric(name: str) -> Component:
+    """Return a metric of community quality.
+
+    Args:
+        name: with or without ``community/`` in front.
+
+    Raises:
+        UserError: no such metric; the nearest name is given.
+    """
+    known = {component.name for component in REGISTRY.all("community_metric")}
+    if (bare := name.removeprefix(PREFIX)) not in known:
+        raise UserError(f"No metric of communities is called {bare!r}.", nearest(bare, known))
+    return REGISTRY.get("community_metric", bare)
+
+
+def chosen_metrics(names: Sequence[str]) -> list[Component]:
+    """Return the metrics to compute: those that always are, and those named, each once; none where none is named."""
+    return [community_metric(name) for name in dict.fromkeys((*_ALWAYS, *names))] if names else []

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from graphrag_bench.evaluation.refusal import is_refusal
-from graphrag_bench.generation.answers import Answer, Answers, Context, Contexts, Item
+from graphrag_bench.generation.answers import Answer, Answers, Contexts, Item
 from graphrag_bench.generation.direct import PROMPTS as DIRECT
 from graphrag_bench.generation.direct import cue, instruction, reply_tokens, turns
+from graphrag_bench.generation.packs import Reading, alike, by_pack, read
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
 from graphrag_bench.llm.estimate import Calls, Scale, prompt_of, tokens_of
 from graphrag_bench.llm.window import PER_MESSAGE, PER_PROMPT, cut_to_window, prompt_tokens
@@ -20,9 +21,9 @@ from graphrag_bench.prompts import prompt, prompt_hash, render
 from graphrag_bench.registry import register
 
 _HERE = "graphrag_bench.generation"
-_BETWEEN = "\n\n"
 _LEAST, _MOST = 12, 300  # letters of a point: a small model otherwise only numbers its points, or never ends one
 _MAP_TOKENS = 80  # of a map reply
+_AT_ONCE = 512  # map calls whose prompts are held at a time: a corpus's source texts for each question are too many
 _POINTS = "Points:\n"
 _EXAMPLE = ("map_example", "map_example_reply")
 PROMPTS = prompt_hash(_HERE, "map_system", "map", *_EXAMPLE, "reduce_system") + DIRECT
@@ -83,7 +84,8 @@ async def map_reduce(
     """Read every unit of the context in a call of its own, then answer from the best points.
 
     A map call whose reply cannot be read is left out and counted in the answer's reason; a question all of whose map calls
-    fail has failed. A unit longer than the window leaves room for is cut at a word.
+    fail has failed. A unit longer than the window leaves room for is cut at a word. Calls over the same text stand next to
+    each other, whatever their questions, so that a runtime that keeps the last prompt's prefix reads each text once.
 
     Args:
         questions: the batch.
@@ -109,75 +111,70 @@ async def map_reduce(
     told = f"{prompt(_HERE, 'reduce_system')} {task}"
     bare = (Message("system", told), turns("", _POINTS, "", asked_for)[1])
     last = model.window - max_tokens - prompt_tokens(bare, model.count)
-    answers: list[Answer] = []
+    reading: dict[int, Reading] = {}
+    read_before: dict[tuple[tuple[Item, ...], int], Reading] = {}
+    done: dict[int, Answer] = {}
     for row in range(len(questions)):
-        identity, question = questions.ids[row], questions.texts[row]
+        identity, context = questions.ids[row], contexts[row]
         if row in questions.failed:
-            answers.append(Answer(identity, "failed", None, questions.failed[row]))
+            done[row] = Answer(identity, "failed", None, questions.failed[row])
             continue
-        asked = model.count(question)
-        room, last_room = window - asked, last - asked
-        items = list(contexts[row].items)
-        if items and min(room, last_room) < 1:  # asked over nothing, it would be another method's question
+        asked = model.count(questions.texts[row])
+        # the room a text has hangs on the question's length in steps, so that questions share their packs to the letter
+        room = window - (asked if window - alike(asked) < 1 else alike(asked))
+        items = list(context.items)
+        if items and min(room, last - asked) < 1:  # asked over nothing, it would be another method's question
             reason = "too_long: the window leaves no room for a context"
-            answers.append(Answer(identity, "failed", None, reason, cut=contexts[row].cut))
+            done[row] = Answer(identity, "failed", None, reason, cut=context.cut)
             continue
         if shuffle and unit != "item":
             random.Random(seed).shuffle(items)
-        whole = _packs(items, unit, min(pack_tokens, room), model.count)
-        packs = [_cut(pack, room, model) for pack in whole]
-        shortened = sum(pack != _BETWEEN.join(texts) for pack, texts in zip(packs, whole, strict=True))
-        replies = await model.ask_all([_map(pack, question, identity, schema, map_tokens) for pack in packs])
-        failures = [reply.failure for reply in replies if reply.failure]
-        if packs and len(failures) == len(packs):
-            reason = f"{failures[0].kind}: every one of {len(packs)} map calls failed; the first: {failures[0].message}"
-            answers.append(Answer(identity, "failed", None, reason, cut=contexts[row].cut + shortened))
+        same = (tuple(items), room)
+        if same not in read_before:
+            read_before[same] = read(items, unit, min(pack_tokens, room), room, model.count)
+        reading[row] = read_before[same]
+    calls = by_pack(reading)
+    replies: dict[tuple[int, int], Reply] = {}
+    for begin in range(0, len(calls), _AT_ONCE):
+        some = calls[begin : begin + _AT_ONCE]
+        asking = [
+            _map(reading[row].packs[at], questions.texts[row], questions.ids[row], schema, map_tokens)
+            for row, at in some
+        ]
+        replies.update(zip(some, await model.ask_all(asking), strict=True))
+    heard = {row: [replies[row, at] for at in range(len(made.packs))] for row, made in reading.items()}
+    final: dict[int, tuple[Request, str, int]] = {}
+    for row, made in reading.items():
+        identity, question, lost = questions.ids[row], questions.texts[row], contexts[row].cut + made.shortened
+        failures = [reply.failure for reply in heard[row] if reply.failure]
+        if made.packs and len(failures) == len(made.packs):
+            reason = f"{failures[0].kind}: every one of {len(failures)} map calls failed; the first: {failures[0].message}"
+            done[row] = Answer(identity, "failed", None, reason, cut=lost)
             continue
-        points = _best(replies, min_score)
-        note = f"{len(failures)} of {len(packs)} map calls failed" if failures else ""
+        points = _best(heard[row], min_score)
+        note = f"{len(failures)} of {len(made.packs)} map calls failed" if failures else ""
         if not points and empty == "refuse":
-            said = f"no point scored {min_score} or more" if packs else "nothing was retrieved"
-            reason = "; ".join(filter(None, [note, said]))
-            answers.append(Answer(identity, "refused", "unanswerable", reason, cut=contexts[row].cut + shortened))
+            said = f"no point scored {min_score} or more" if made.packs else "nothing was retrieved"
+            done[row] = Answer(identity, "refused", "unanswerable", "; ".join(filter(None, [note, said])), cut=lost)
             continue
-        shown, cut = _reduced(points, min(reduce_tokens, last_room), model.count)
+        shown, cut = _reduced(points, min(reduce_tokens, last - model.count(question)), model.count)
         said = "" if points else "answered from the question alone: no point was left"
         messages = turns(question, shown, task, asked_for)
         if points:
             messages = (Message("system", told), messages[1])
-        reply = await model.ask(Request(messages, max_tokens, "answer", "reduce", identity))
-        note = "; ".join(filter(None, [note, said]))
-        answers.append(_answer(identity, reply, note, contexts[row], shortened + cut))
-    return tuple(answers)
+        request = Request(messages, max_tokens, "answer", "reduce", identity)
+        final[row] = (request, "; ".join(filter(None, [note, said])), lost + cut)
+    ends = await model.ask_all([request for request, _, _ in final.values()])
+    for (row, (_, note, lost)), reply in zip(final.items(), ends, strict=True):
+        done[row] = _answer(questions.ids[row], reply, note, lost)
+    return tuple(done[row] for row in range(len(questions)))
 
 
-def _answer(identity: str, reply: Reply, note: str, context: Context, cut: int) -> Answer:
+def _answer(identity: str, reply: Reply, note: str, cut: int) -> Answer:
     if reply.failure is not None:
-        return Answer(identity, "failed", None, f"{reply.failure.kind}: {reply.failure.message}", reply.text, context.cut + cut)
+        return Answer(identity, "failed", None, f"{reply.failure.kind}: {reply.failure.message}", reply.text, cut)
     text = reply.text.strip()
-    return Answer(identity, "refused" if is_refusal(text) else "ok", text, note, "", context.cut + cut)
-
-
-def _packs(items: Iterable[Item], unit: str, budget: int, count: Callable[[str], int]) -> list[list[str]]:
-    """Return the texts of each map call."""
-    if unit == "item":
-        return [[item.text] for item in items]
-    packs: dict[int, list[list[str]]] = {}
-    used: dict[int, int] = {}
-    for item in items:
-        layer = item.layer if unit == "layer" else 0
-        size = count(item.text + _BETWEEN)
-        mine = packs.setdefault(layer, [])
-        if not mine or used[layer] + size > budget:
-            mine.append([])
-            used[layer] = 0
-        mine[-1].append(item.text)
-        used[layer] += size
-    return [pack for layer in sorted(packs) for pack in packs[layer]]
-
-
-def _cut(pack: list[str], room: int, model: ChatModel) -> str:
-    return cut_to_window(_BETWEEN.join(pack), max(room, 0), model.count)
+    return Answer(identity, "refused" if is_refusal(text) else "ok", text, note, "", cut)
 
 
 def _map(text: str, question: str, identity: str, schema: dict[str, Any], max_tokens: int) -> Request:

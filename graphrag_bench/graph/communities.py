@@ -106,6 +106,10 @@ class Reports:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the reports one by one, as `ReportRows.add` takes them."""
+        return list(self.table.to_pylist())
+
     @cached_property
     def ratings(self) -> NDArray[np.float64]:
         """The ratings, NaN where a report has none."""

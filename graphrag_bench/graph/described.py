@@ -13,7 +13,8 @@ from graphrag_bench.errors import UserError
 from graphrag_bench.graph.built import Built
 from graphrag_bench.graph.extraction import RichExtraction
 from graphrag_bench.graph.graph import Graph, incidence_of
-from graphrag_bench.graph.records import Options, Records
+from graphrag_bench.graph.matching import soft_matches
+from graphrag_bench.graph.records import Options, Records, spellings
 from graphrag_bench.graph.summaries import Summaries
 from graphrag_bench.graph.synonyms import synonyms
 from graphrag_bench.llm.base import ChatModel
@@ -43,7 +44,14 @@ async def build_described(
         raise UserError(
             "graph.merge=model wants a model to merge long descriptions, and there is none.", "Set graph.merge=cut."
         )
-    records = Records(options)
+    read_as: dict[str, str] = {}
+    if options.match == "soft":
+        first, met = spellings(extraction)
+        found = await asyncio.to_thread(
+            soft_matches, first, met, embedder, options.match_cosine, options.match_spelling
+        )
+        read_as = {key: first[other] for key, other in found.items()}
+    records = Records(options, read_as)
     records.add(extraction)
     _check(records, "relationship.keywords" in provides)
     if options.describe == "name+triples":
@@ -85,8 +93,14 @@ async def build_described(
         node_chunk=incidence_of(records.in_chunk, (len(nodes), len(chunks))),
         relationship_chunk=incidence_of(records.stated, (len(relations) + more, len(chunks))),
         attributes=frozenset(provides),
+        claims=records.claims.table() if extraction.claims else None,
     )
-    return Built(graph, _facts(described, stated, summaries), summaries.failed)
+    facts = _facts(described, stated, summaries)
+    if options.match == "soft":
+        facts["names_read_as_another"] = len(read_as)
+    if extraction.claims:
+        facts["claims_without_subject"] = records.claims.homeless
+    return Built(graph, facts, summaries.failed)
 
 
 def _check(records: Records, keywords: bool) -> None:

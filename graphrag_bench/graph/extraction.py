@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from graphrag_bench.graph.claims import ClaimRecord
+
 Triple = tuple[str, str, str]
 _SCHEMA = pa.schema(
     [("entities", pa.list_(pa.string())), ("triples", pa.list_(pa.list_(pa.string()))), ("failed", pa.string())]
 )
+_CLAIMS = pa.field("claims", pa.list_(pa.struct([(name, pa.string()) for name in ClaimRecord._fields])))
 _RICH = pa.schema(
     [
         ("entities", pa.list_(pa.struct([(name, pa.string()) for name in ("name", "type", "description")]))),
@@ -107,12 +110,16 @@ class RelationRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class RichExtraction:
-    """Described entities and relations by chunk, in the order of the chunks; ``failed`` as in `Extraction`."""
+    """Described entities and relations by chunk, in the order of the chunks; ``failed`` as in `Extraction`.
+
+    ``claims`` are those of each chunk; empty where none were looked for.
+    """
 
     entities: tuple[tuple[EntityRecord, ...], ...]
     relations: tuple[tuple[RelationRecord, ...], ...]
     failed: Mapping[int, str] = field(default_factory=dict)
     cut: int = 0
+    claims: tuple[tuple[ClaimRecord, ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.entities)
@@ -138,7 +145,8 @@ class RichExtraction:
     def statistics(self) -> dict[str, Any]:
         """Return counts, as `Extraction.statistics` does; ``described`` counts the entities that have a description."""
         described = sum(bool(entity.description) for row in self.entities for entity in row)
-        return {**self.plain().statistics(), "described": described}
+        claims = {"claims": sum(map(len, self.claims))} if self.claims else {}
+        return {**self.plain().statistics(), "described": described, **claims}
 
     def save(self, folder: Path) -> None:
         """Write the extraction into an existing folder."""
@@ -150,6 +158,9 @@ class RichExtraction:
             },
             schema=_RICH,
         )
+        if self.claims:
+            rows = [[claim._asdict() for claim in row] for row in self.claims]
+            table = table.append_column(_CLAIMS, pa.array(rows, _CLAIMS.type))
         pq.write_table(table, folder / "records.parquet", compression="zstd")
 
     @classmethod
@@ -164,7 +175,12 @@ class RichExtraction:
                 for row in table["relations"].to_pylist()
             ),
             failed,
+            claims=tuple(tuple(ClaimRecord(**claim) for claim in row) for row in _column(table, "claims")),
         )
+
+
+def _column(table: pa.Table, name: str) -> list[Any]:
+    return list(table[name].to_pylist()) if name in table.column_names else []
 
 
 def open_extraction(folder: Path) -> "Extraction | RichExtraction":

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from scipy import sparse
 
+from graphrag_bench.graph.claims import CLAIM_SCHEMA
 from graphrag_bench.graph.communities import Hierarchy, Reports
 from graphrag_bench.store.arrays import load_arrays, pack, save_arrays, unpack
 
@@ -42,6 +43,7 @@ class Graph:
         attributes: which columns of the unified paper's Table 2 it carries (see ATTRIBUTES).
         hierarchy: its communities, where they were looked for.
         reports: a report a community, where they were written.
+        claims: what passages claim of nodes (see claims.CLAIM_SCHEMA), where it was looked for.
     """
 
     nodes: pa.Table
@@ -51,6 +53,7 @@ class Graph:
     attributes: frozenset[str]
     hierarchy: Hierarchy | None = None
     reports: Reports | None = None
+    claims: pa.Table | None = None
 
     @property
     def n_communities(self) -> int:
@@ -167,6 +170,7 @@ class Graph:
             "chunks_without_node": int((np.diff(self.node_chunk.tocsc().indptr) == 0).sum()),
             "isolated_nodes": int((degree == 0).sum()),
             "mean_degree": round(float(degree.mean()), 3) if self.n_nodes else 0.0,
+            **({} if self.claims is None else {"claims": self.claims.num_rows}),
             **({} if self.hierarchy is None else self.hierarchy.statistics()),
         }
 
@@ -183,6 +187,8 @@ class Graph:
             self.hierarchy.save(folder)
         if self.reports is not None:
             self.reports.save(folder)
+        if self.claims is not None:
+            pq.write_table(self.claims.cast(CLAIM_SCHEMA), folder / "claims.parquet", compression="zstd")
 
     @classmethod
     def open(cls, folder: Path) -> "Graph":
@@ -202,6 +208,7 @@ class Graph:
             frozenset(attributes.split(",")) - {""},
             Hierarchy.open(folder) if (folder / "hierarchy.npz").exists() else None,
             Reports.open(folder) if (folder / "reports.parquet").exists() else None,
+            pq.read_table(folder / "claims.parquet", memory_map=True) if (folder / "claims.parquet").exists() else None,
         )
 
 

@@ -1,17 +1,20 @@
-"""The tables of a GraphRAG index, of any version: its entities, the hierarchy of its communities, and their reports."""
+"""The tables of a GraphRAG index, of any version: entities and their claims, the hierarchy of communities, reports."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from graphrag_bench.data.reading import Row
 from graphrag_bench.errors import UserError
+from graphrag_bench.graph.claims import Claims, claim_of
 from graphrag_bench.graph.communities import Hierarchy, ReportRows, Reports
 from graphrag_bench.graph.graph import incidence
 from graphrag_bench.graph.importing import Tally, unquoted
 from graphrag_bench.graph.tables import identifier, labels, number, whole
+from graphrag_bench.graph.units import TextUnits
 
 UNITS = ("text_unit_ids", "passage_ids")
 
@@ -41,6 +44,34 @@ class Entities:
             node = self.by_name[name]
             self.by_id[identifier(row, "id")] = node
             self.units.extend((node, unit) for unit in labels(row, *UNITS))
+
+
+def read_claims(rows: Sequence[Row], entities: Entities, units: TextUnits, tally: Tally) -> pa.Table:
+    """Return the claims (covariates) about entities, each once, with claims.CLAIM_SCHEMA.
+
+    Args:
+        rows: with ``subject_id`` and ``object_id``, which GraphRAG means as names.
+        entities: whom they mean, by name or id.
+        units: where the claims were found.
+        tally: counts claims whose subject is no entity.
+    """
+    found = Claims()
+    for row in rows:
+        ends = [unquoted(row.text(end, default="")) for end in ("subject_id", "object_id")]
+        subject, target = (entities.by_name.get(end, entities.by_id.get(end)) for end in ends)
+        claim = claim_of(
+            {
+                "subject": ends[0], "object": ends[1], "start": row.text("start_date", default=""),
+                "end": row.text("end_date", default=""), "source": row.text("source_text", default=""),
+                **{name: row.text(name, default="") for name in ("type", "status", "description")},
+            }
+        )  # fmt: skip
+        unit = identifier(row, "text_unit_id", "passage_id")
+        chunks = units.chunks(unit, *filter(None, ends)) if unit else []
+        found.add(claim, subject, target, chunks[0] if chunks else -1)
+    if found.homeless:
+        tally.add("claims whose subject is no entity, left out", found.homeless)
+    return found.table()
 
 
 def read_hierarchy(

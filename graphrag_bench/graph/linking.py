@@ -1,7 +1,5 @@
 """Entity linking without a web service: mentions that are one entity by their name, or by its embedding."""
 
-import re
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,10 +9,10 @@ from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.embedding.base import Embedder
 from graphrag_bench.graph.extraction import Extraction
 from graphrag_bench.graph.graph import Incidence, incidence
+from graphrag_bench.graph.matching import most_frequent, same_numbers
 from graphrag_bench.graph.synonyms import phrase_key, synonyms
 from graphrag_bench.graph.wording import bare_title
 
-_DIGITS = re.compile(r"\d+")
 _TOP = 100  # nearest names looked at, as in the knowledge graph
 
 
@@ -60,19 +58,5 @@ def _read_as(
     names: Sequence[str], chunks: NDArray[np.int64], embedder: Embedder, threshold: float | None
 ) -> NDArray[np.int64]:
     """Return for each name the name it is read as: itself, or a more frequent one near it."""
-    read_as = np.arange(len(names))
-    digits = [Counter(_DIGITS.findall(name)) for name in names]
-    near: dict[int, list[int]] = {}
-    for a, b in zip(*(side.tolist() for side in synonyms(names, embedder, threshold, _TOP)[:2]), strict=True):
-        if digits[a] == digits[b]:
-            near.setdefault(a, []).append(b)
-            near.setdefault(b, []).append(a)
-    settled = np.zeros(len(names), bool)
-    for number in np.lexsort((np.arange(len(names)), -chunks)).tolist():
-        if not settled[number]:
-            settled[number] = True
-            for other in near.get(number, ()):
-                if not settled[other]:
-                    settled[other] = True
-                    read_as[other] = number
-    return read_as
+    near = zip(*(side.tolist() for side in synonyms(names, embedder, threshold, _TOP)[:2]), strict=True)
+    return most_frequent(chunks, [(a, b) for a, b in near if same_numbers(names[a], names[b])])

@@ -1,9 +1,11 @@
 """The described records of an extraction, merged over all chunks into nodes and relationships."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from graphrag_bench.graph.claims import Claims
 from graphrag_bench.graph.extraction import RelationRecord, RichExtraction
 from graphrag_bench.graph.summaries import sentence
 from graphrag_bench.graph.synonyms import phrase_key
@@ -14,6 +16,7 @@ Parallel = Literal["keep", "merge"]
 Weight = Literal["strength", "count"]
 Describe = Literal["none", "name+triples"]
 Merge = Literal["model", "cut"]
+Match = Literal["exact", "soft"]
 
 
 class Options(NamedTuple):
@@ -28,6 +31,9 @@ class Options(NamedTuple):
     summary_tokens: int
     synonym_threshold: float | None
     synonym_top_k: int
+    match: Match = "exact"
+    match_cosine: float = 0.85
+    match_spelling: float = 0.6
 
 
 @dataclass
@@ -52,14 +58,21 @@ class Relation:
 
 
 class Records:
-    """The records of an extraction, merged into nodes and relationships."""
+    """The records of an extraction, merged into nodes and relationships.
 
-    def __init__(self, options: Options) -> None:
+    Args:
+        options: how they are merged.
+        read_as: a name's key -> the name it is read as; a key that is not there stands for itself.
+    """
+
+    def __init__(self, options: Options, read_as: Mapping[str, str] | None = None) -> None:
         self.options = options
+        self._read_as = read_as or {}
         self.nodes: list[Node] = []
         self.relations: list[Relation] = []
         self.in_chunk: list[tuple[int, int]] = []
         self.stated: list[tuple[int, int]] = []
+        self.claims = Claims()
         self._ids: dict[str, int] = {}
         self._places: dict[tuple[int | str, ...], int] = {}
         self._said: set[tuple[int | str, ...]] = set()
@@ -75,8 +88,15 @@ class Records:
             for relation in relations:
                 if phrase_key(relation.source) and phrase_key(relation.target):
                     self._relate(relation, chunk)
+        for chunk, claims in enumerate(extraction.claims):
+            for claim in claims:
+                self.claims.add(claim, self._known(claim.subject), self._known(claim.object), chunk)
+
+    def _known(self, name: str) -> int | None:
+        return self._ids.get(phrase_key(self._read_as.get(phrase_key(name), name)))
 
     def _node(self, name: str, chunk: int) -> int:
+        name = self._read_as.get(phrase_key(name), name)
         node = self._ids.setdefault(phrase_key(name), len(self.nodes))
         if node == len(self.nodes):
             self.nodes.append(Node(name))
@@ -122,6 +142,18 @@ class Records:
         for at in sorted(bare):
             if not self.nodes[at].descriptions:
                 _keep(self.nodes[at].descriptions, self.nodes[at].name)
+
+
+def spellings(extraction: RichExtraction) -> tuple[dict[str, str], Counter[str]]:
+    """Return the first spelling of every name of an extraction, and in how many records it is met, both by its key."""
+    first: dict[str, str] = {}
+    met: Counter[str] = Counter()
+    for entities, relations in zip(extraction.entities, extraction.relations, strict=True):
+        for name in (*(e.name for e in entities), *(end for r in relations for end in (r.source, r.target))):
+            if key := phrase_key(name):
+                first.setdefault(key, name)
+                met[key] += 1
+    return first, met
 
 
 def content_words(predicate: str) -> tuple[str, ...]:

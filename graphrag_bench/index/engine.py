@@ -1,6 +1,6 @@
 """Engines of vector search: what finds candidates among many vectors, so that not every one need be scored."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -37,6 +37,27 @@ class Backend(Protocol):
 
     def open(self, folder: Path) -> Engine | None:
         """Open an engine that ``build`` wrote."""
+        ...
+
+
+class LayeredEngine(Protocol):
+    """Finds vectors that are likely among the nearest in every layer of a hierarchy."""
+
+    def candidates(self, vectors: NDArray[np.float32], k: int) -> list[NDArray[np.int64]]:
+        """Return for each layer what an `Engine` returns: (queries, k) rows of the layer, padded with -1."""
+        ...
+
+
+@runtime_checkable
+class LayeredBackend(Protocol):
+    """A backend with an engine of its own for a hierarchy; the others get one engine a layer."""
+
+    def build_layers(self, layers: Sequence[NDArray[np.float32]], folder: Path) -> Mapping[str, Any]:
+        """Write the engine of a hierarchy (a matrix a layer, the lowest first) into an existing folder; return facts."""
+        ...
+
+    def open_layers(self, folder: Path) -> LayeredEngine:
+        """Open an engine that ``build_layers`` wrote."""
         ...
 
 

@@ -49,7 +49,7 @@ class VectorIndex:
         wanted = 2 * top_k + _SPARE
         if self.engine is not None and top_k > 0 and wanted < len(self.matrix):
             rows = self.engine.candidates(vectors, wanted)
-            return [self._best(vector, row[row >= 0], top_k) for vector, row in zip(vectors, rows, strict=True)]
+            return [self.best(vector, row[row >= 0], top_k) for vector, row in zip(vectors, rows, strict=True)]
         step = max(1, _BLOCK // len(self.matrix))
         out: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
         for start in range(0, len(vectors), step):
@@ -68,12 +68,12 @@ class VectorIndex:
         cut = (
             np.max(scores) if k == 1 else np.partition(scores, len(scores) - k)[len(scores) - k]
         ) - 2 * 10.0**-_DECIMALS
-        return self._best(vector, np.flatnonzero(scores >= cut), k)
+        return self.best(vector, np.flatnonzero(scores >= cut), k)
 
-    def _best(
+    def best(
         self, vector: NDArray[np.float32], ids: NDArray[np.int64], k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the k best of the given vectors, scored in double precision."""
+        """Return the k best of the vectors with the given ids, and their cosines, scored in double precision."""
         exact = (self.matrix[ids].astype(np.float64) * vector.astype(np.float64)).sum(axis=1)
         values = np.round(exact, _DECIMALS)
         best = np.lexsort((ids, -values))[:k]

@@ -71,8 +71,8 @@ class Scale:
         described: its nodes and relationships have descriptions.
         passages: its nodes are passages, and summaries of them.
         communities: of the graph, all levels together.
-        up_to: communities of a level and all coarser ones, by level; empty while the hierarchy is not known.
-        at: communities that cover the graph at a level, by level; empty while the hierarchy is not known.
+        up_to: communities of a level and all coarser ones, by level; an estimate while the hierarchy is not known.
+        at: communities that cover the graph at a level, by level; an estimate while the hierarchy is not known.
         memberships: nodes of all communities together, all levels.
         report_tokens: of one report.
         measured: the graph's numbers, or the hierarchy's, are those of a finished stage and not estimates.
@@ -128,7 +128,7 @@ class Scale:
         return FACT_TOKENS + DESCRIPTION_TOKENS * self.described
 
     def per_level(self, counts: Sequence[int], level: int) -> int:
-        """Return the communities at a level; all of them where the hierarchy is not known, since most may lie there."""
+        """Return the communities at a level; all of them where nothing is known of levels."""
         return counts[min(level, len(counts) - 1)] if counts else self.communities
 
 

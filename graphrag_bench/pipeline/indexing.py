@@ -12,6 +12,7 @@ from graphrag_bench.chunking.table import open_chunks
 from graphrag_bench.config.schema import filled
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.index.engine import Backend, Engine
+from graphrag_bench.index.hierarchy import HierarchyIndex, build_layers, community_layers, open_layers
 from graphrag_bench.index.lexical import LANGUAGE, LexicalIndex
 from graphrag_bench.index.texts import community_texts, node_texts, relationship_texts
 from graphrag_bench.index.tfidf import TfidfIndex
@@ -35,6 +36,7 @@ class Indexes:
             RelationshipVectors: self._relationships,
             ChunkVectors: self._chunks,
             CommunityVectors: self._communities,
+            HierarchyIndex: self._hierarchy,
             LexicalIndex: self._lexical,
             TfidfIndex: self._tfidf,
         }
@@ -59,11 +61,11 @@ class Indexes:
         """Return the spec of the TF-IDF index of some texts."""
         return Spec("tfidf", "tfidf", 1, {}, {"texts": digest(list(texts))})
 
-    def engine_spec(self, texts: str) -> Spec:
+    def engine_spec(self, texts: str, stage: str = "engine") -> Spec:
         """Return the spec of the engine over the vectors of texts with a digest."""
         component = REGISTRY.get("index", self._settings["backend"])
         inputs = {"texts": texts, "embedder": digest(dict(self._embedder().identity))}
-        return Spec("engine", component.name, component.version, filled(self._settings, component.settings), inputs)
+        return Spec(stage, component.name, component.version, filled(self._settings, component.settings), inputs)
 
     async def _nodes(self) -> NodeVectors:
         graph = await self._stages.graph()
@@ -92,6 +94,40 @@ class Indexes:
         texts = community_texts(await self._stages.graph(), self._settings["community_text"])
         return CommunityVectors(*await self._searched(INDEXES[CommunityVectors], texts))
 
+    async def _hierarchy(self) -> HierarchyIndex:
+        """Return the index over all layers; it needs the vectors, and no engine over either of them alone."""
+        graph = await self._stages.graph()
+        nodes, communities = self.hierarchy_texts(graph)
+        matrix, _ = await self._vectors(INDEXES[NodeVectors], nodes)
+        reports, _ = await self._vectors(INDEXES[CommunityVectors], communities)
+        embedder = self._embedder()
+        index = HierarchyIndex(NodeVectors(matrix, embedder), CommunityVectors(reports, embedder), community_layers(graph))
+        backend = self._backend()
+        if not backend.approximate:
+            return index
+        spec, name = self.hierarchy_spec(graph), INDEXES[HierarchyIndex]
+
+        async def build(folder: Path) -> dict[str, Any]:
+            self._stages.progress.stage(name, len(matrix) + sum(map(len, index.layers)))
+            return await asyncio.to_thread(build_layers, backend, index.matrices, folder)
+
+        index.engine = open_layers(backend, (await self._stages.get(name, spec, build)).path)
+        return index
+
+    def hierarchy_texts(self, graph: Graph) -> tuple[list[str], list[str]]:
+        """Return what is embedded of a hierarchy: the nodes' texts and the communities'."""
+        return node_texts(graph, self._settings["node_text"]), community_texts(graph, self._settings["community_text"])
+
+    def hierarchy_spec(self, graph: Graph) -> Spec:
+        """Return the spec of the engine over a hierarchy."""
+        layers = [layer.tolist() for layer in community_layers(graph)]
+        return self.engine_spec(digest([*self.hierarchy_texts(graph), layers]), "hierarchy engine")
+
+    def _backend(self) -> Backend:
+        component = REGISTRY.get("index", self._settings["backend"])
+        made: Backend = component.call(**filled(self._settings, component.settings))
+        return made
+
     async def _chunks(self) -> ChunkVectors:
         texts = [chunk.text for chunk in await self._stages.chunks()]
         return ChunkVectors(*await self._searched(INDEXES[ChunkVectors], texts))
@@ -111,9 +147,7 @@ class Indexes:
         return matrix, digest(list(texts))
 
     async def _engine(self, name: str, matrix: Matrix, texts: str) -> Engine | None:
-        component = REGISTRY.get("index", self._settings["backend"])
-        settings = filled(self._settings, component.settings)
-        backend: Backend = component.call(**settings)
+        backend = self._backend()
         if not backend.approximate:
             return None
         spec = self.engine_spec(texts)

@@ -3,6 +3,7 @@
 from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.embedding.base import Embedder
 from graphrag_bench.graph.graph import Graph
+from graphrag_bench.index.hierarchy import HierarchyIndex
 from graphrag_bench.index.lexical import LexicalIndex
 from graphrag_bench.index.tfidf import TfidfIndex
 from graphrag_bench.index.vectors import ChunkVectors, CommunityVectors, NodeVectors, RelationshipVectors
@@ -15,6 +16,7 @@ INDEXES: dict[type, str] = {
     RelationshipVectors: "relationship vectors",
     ChunkVectors: "chunk vectors",
     CommunityVectors: "community vectors",
+    HierarchyIndex: "hierarchy index",
     LexicalIndex: "lexical index",
     TfidfIndex: "TF-IDF index",
 }
@@ -27,4 +29,6 @@ LOANS: dict[object, str] = {
     **{kind: f"the {name}" for kind, name in INDEXES.items()},
     GivenEntities: "the dataset's question entities",
 }
-GRAPH_LOANS: frozenset[object] = frozenset({Graph, NodeVectors, RelationshipVectors, CommunityVectors, TfidfIndex})
+GRAPH_LOANS: frozenset[object] = frozenset(
+    {Graph, NodeVectors, RelationshipVectors, CommunityVectors, HierarchyIndex, TfidfIndex}
+)

@@ -24,6 +24,7 @@ FIELDS = {
         ("source", str, ""),
         ("notes", str, ""),
         ("top_k", int | None, None),
+        ("window", int | None, None),
         ("requires", dict[str, str] | None, None),
         ("question", dict[str, Any] | None, None),
         ("retrieve", dict[str, Any] | None, None),

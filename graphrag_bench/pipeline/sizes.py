@@ -56,6 +56,8 @@ class Sizes:
                 nodes=2 * scale.nodes,
                 relationships=3 * scale.relationships,
                 communities=2 * scale.communities,
+                up_to=tuple(2 * count for count in scale.up_to),
+                at=tuple(2 * count for count in scale.at),
             )
             if not scale.measured and _yields(step, larger) != sizes[step.name]:
                 self.guessed.add(step.name)

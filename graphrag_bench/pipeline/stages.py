@@ -8,6 +8,7 @@ from typing import Any
 
 from graphrag_bench.chunking.table import open_chunks, save_chunks
 from graphrag_bench.chunking.types import ChunkTable
+from graphrag_bench.community.layered import Clustered, ReportWriter
 from graphrag_bench.config.schema import filled
 from graphrag_bench.data.types import Dataset, GivenOpenIE
 from graphrag_bench.embedding.base import Embedder
@@ -18,6 +19,8 @@ from graphrag_bench.graph.extraction import Extraction, RichExtraction, open_ext
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.llm.cache import TRANSIENT
+from graphrag_bench.pipeline.clustering import PARTS, bound_parts, parts_of, writes_reports
+from graphrag_bench.pipeline.floors import failed_calls, hold_floor
 from graphrag_bench.progress import Progress
 from graphrag_bench.registry import REGISTRY, Component
 from graphrag_bench.store.artifacts import Artifact, Spec, Store, digest
@@ -32,15 +35,6 @@ def asks(component: Component, settings: Mapping[str, Any]) -> bool:
         return False
     spends = component.extra.get("spends", True)  # a truth, or what says it of the settings
     return bool(spends(filled(settings, component.settings)) if callable(spends) else spends)
-
-
-def failed_calls(facts: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many calls of a stage have failed for good, by kind: those that cost a unit, and those that left it less.
-
-    A failed gleaning round costs no chunk, and is seen only among the calls that were booked.
-    """
-    units, calls = facts.get("failed") or {}, (facts.get("spent") or {}).get("failed") or {}
-    return {kind: max(units.get(kind, 0), calls.get(kind, 0)) for kind in sorted({*units, *calls})}
 
 
 class Stages:
@@ -99,7 +93,14 @@ class Stages:
     def hierarchy_spec(self) -> Spec:
         """Return the spec of the communities."""
         component, settings = self._chosen("community", "clusterer")
-        inputs = {"graph": self.graph_spec().key, **self._inputs(component, self.config["community"])}
+        group = self.config["community"]
+        inputs = {"graph": self.graph_spec().key, **self._inputs(component, group)}
+        for port, part in parts_of(component, group).items():
+            if part is not None:
+                inputs[PARTS[port][0]] = digest([part.name, part.version, filled(group, part.settings)])
+        if writes_reports(component, group) and (reporter := self.reporter()) is not None:
+            said = [reporter.name, reporter.version, filled(group, reporter.settings), self._inputs(reporter, group)]
+            inputs["reports"] = digest(said)
         return Spec("communities", component.name, component.version, settings, inputs)
 
     def reports_spec(self) -> Spec:
@@ -166,7 +167,10 @@ class Stages:
             return []
         graph, community = self.config["graph"], self.config["community"]
         made = [(builder, graph), *([(self.extractor(), graph)] if self.extracts() else [])]
-        return made + [(found, community) for found in (self.clusterer(), self.reporter()) if found is not None]
+        if (clusterer := self.clusterer()) is not None:
+            parts = parts_of(clusterer, community).values()
+            made += [(found, community) for found in (clusterer, *parts, self.reporter()) if found is not None]
+        return made
 
     def _chosen(self, group: str, selector: str) -> tuple[Component, dict[str, Any]]:
         component = REGISTRY.get(selector, self.config[group][selector])
@@ -197,10 +201,11 @@ class Stages:
 
         async def build(folder: Path) -> dict[str, Any]:
             self.progress.stage("extraction", len(chunks))
-            found = await self._call(component, "graph", {ChunkTable: chunks})
+            lend = {ChunkTable: chunks, Embedder: self.stored_embedder("chunk vectors")}
+            found = await self._call(component, "graph", lend)
             facts: dict[str, Any] = found.statistics()
             if asks(component, self.config["graph"]):  # floors are for a model's replies; given triples are what they are
-                self._floor("Extraction", facts, facts["chunks"], "chunk")
+                hold_floor("Extraction", facts, facts["chunks"], "chunk", self.config["execution"])
             found.save(folder)
             return {**facts, "spent": self._spend("extraction")}
 
@@ -234,23 +239,6 @@ class Stages:
             if found or failed & TRANSIENT or (failed and self.config["execution"]["retry_failed"]):
                 found[name] = spec
         return found
-
-    def _floor(self, what: str, facts: Mapping[str, Any], units: int, unit: str) -> None:
-        limits = self.config["execution"]
-        if not units:
-            return
-        said = ""
-        if facts["parse_rate"] < limits["min_parse_rate"]:
-            floor = f"execution.min_parse_rate={limits['min_parse_rate']}"
-            said = f"only {facts['parse_rate']:.0%} of the {unit}s gave a readable reply ({floor})"
-        elif "entities" in facts and (each := facts["entities"] / units) < limits["min_entities"]:
-            said = f"only {each:.2f} entities a chunk were found (execution.min_entities={limits['min_entities']})"
-        if said:
-            kinds = ", ".join(f"{count} {kind}" for kind, count in facts["failed"].items()) or "no call failed"
-            raise UserError(
-                f"{what} stopped: {said}; failures: {kinds}.",
-                "Mend the model or its server and run again with execution.retry_failed=true; finished replies are kept.",
-            )
 
     async def graph(self, *, mend: bool = True) -> Graph:
         """Return the graph, with its communities and their reports where the configuration asks for them.
@@ -306,33 +294,61 @@ class Stages:
 
     async def _hierarchy(self, graph: Graph) -> Hierarchy:
         component, _ = self._chosen("community", "clusterer")
+        group = self.config["community"]
+        embedder = self.stored_embedder("vectors")
+
+        async def write(grown: Graph, written: Reports | None) -> Reports:
+            return await self._write(grown, await self.chunks(), written)
 
         async def build(folder: Path) -> dict[str, Any]:
             self.progress.stage("communities", 0)
-            found = await self._call(component, "community", {Graph: graph, Embedder: self.stored_embedder("vectors")})
-            found.save(folder)
-            return dict(found.statistics())
+            lend = {Graph: graph, Embedder: embedder, ReportWriter: write if self.reporter() else None}
+            made = await self._call(component, "community", {**lend, **bound_parts(component, group)})
+            found = made if isinstance(made, Clustered) else Clustered(made)
+            found.hierarchy.save(folder)
+            within = [artifact.facts for artifact in embedder.artifacts.values() if artifact.built]
+            embedding = {f"embedding_{unit}": sum(facts[unit] for facts in within) for unit in ("seconds", "cpu_seconds")}
+            facts = {**found.hierarchy.statistics(), **found.facts, **embedding}
+            if found.reports is not None:
+                reported = self._reported(found.reports)
+                found.reports.save(folder)
+                # `spent` is told once, by the stage that hands the reports on
+                facts |= {"reports": reported, "failed": reported["failed"], "reports_spent": self._spend("reports")}
+            return facts
 
         return Hierarchy.open((await self.get("communities", self.hierarchy_spec(), build)).path)
 
     async def _reports(self, graph: Graph) -> Reports:
-        component = self.reporter()
-        assert component is not None
-        found = self.store.find(self.reports_spec())
-        chunks: ChunkTable = () if found is not None else await self.chunks()
+        chunks: ChunkTable = () if self.store.find(self.reports_spec()) is not None else await self.chunks()
 
         async def build(folder: Path) -> dict[str, Any]:
-            self.progress.stage("reports", graph.n_communities)
-            lend = {Graph: graph, ChunkTable: chunks, Embedder: self.stored_embedder("vectors")}
-            written = await self._call(component, "community", lend)
-            facts = written.statistics()
-            if asks(component, self.config["community"]):
-                self._floor("Writing reports", facts, facts["reports"], "report")
-            written.save(folder)
-            spent = self._spend("reports")
+            clustered = self.artifacts["communities"]
+            if "reports" in clustered.facts:  # written layer by layer while the communities were looked for
+                Reports.open(clustered.path).save(folder)
+                facts, spent = clustered.facts["reports"], clustered.facts["reports_spent"]
+            else:
+                self.progress.stage("reports", graph.n_communities)
+                written = await self._write(graph, chunks, None)
+                facts, spent = self._reported(written), self._spend("reports")
+                written.save(folder)
             return {**facts, **({"spent": spent} if spent else {})}
 
         return Reports.open((await self.get("reports", self.reports_spec(), build)).path)
+
+    async def _write(self, graph: Graph, chunks: ChunkTable, written: Reports | None) -> Reports:
+        """Have the report builder report on the graph's communities."""
+        component = self.reporter()
+        assert component is not None
+        lend = {Graph: graph, ChunkTable: chunks, Embedder: self.stored_embedder("vectors"), Reports: written}
+        made: Reports = await self._call(component, "community", lend)
+        return made
+
+    def _reported(self, reports: Reports) -> dict[str, Any]:
+        """Return the facts of finished reports; raise UserError where too many failed."""
+        facts, component = reports.statistics(), self.reporter()
+        if component is not None and asks(component, self.config["community"]):
+            hold_floor("Writing reports", facts, facts["reports"], "report", self.config["execution"])
+        return facts
 
     async def _call(self, component: Component, group: str, lend: dict[Any, Any]) -> Any:
         """Call a component with what it takes and its settings; one that does not ask the model gets none."""

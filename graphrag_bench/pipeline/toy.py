@@ -14,6 +14,7 @@ from graphrag_bench.graph.builders.kg import build
 from graphrag_bench.graph.communities import Hierarchy, ReportRows
 from graphrag_bench.graph.extraction import Extraction
 from graphrag_bench.graph.graph import ATTRIBUTES, Graph, incidence
+from graphrag_bench.index.hierarchy import HierarchyIndex, community_layers
 from graphrag_bench.index.lexical import LexicalIndex
 from graphrag_bench.index.texts import community_texts, node_texts, relationship_texts
 from graphrag_bench.index.tfidf import TfidfIndex
@@ -68,16 +69,19 @@ def toy(folder: Path, model: ChatModel, attributes: Iterable[str] = ENTITY_GRAPH
     embedder = HashingEmbedder()
     graph = toy_graph(embedder, attributes)
     folder.mkdir(parents=True, exist_ok=True)
-    reported = graph.reports is not None
+    nodes = NodeVectors(embedder.embed(node_texts(graph, "auto")), embedder)
+    reported = community_texts(graph, "summary") if graph.reports is not None else []
+    communities = CommunityVectors(embedder.embed(reported), embedder)
     return {
         Graph: graph,
         ChatModel: model,
         Embedder: embedder,
         ChunkTable: toy_chunks(),
-        NodeVectors: NodeVectors(embedder.embed(node_texts(graph, "auto")), embedder),
+        NodeVectors: nodes,
         RelationshipVectors: RelationshipVectors(embedder.embed(relationship_texts(graph, "auto")), embedder),
         ChunkVectors: ChunkVectors(embedder.embed(list(TEXTS)), embedder),
-        CommunityVectors: CommunityVectors(embedder.embed(community_texts(graph, "summary") if reported else []), embedder),
+        CommunityVectors: communities,
+        HierarchyIndex: HierarchyIndex(nodes, communities, community_layers(graph) if reported else []),
         LexicalIndex: LexicalIndex.build(list(TEXTS), folder, k1=1.5, b=0.75),
         TfidfIndex: TfidfIndex.build(node_texts(graph, "auto"), folder),
         GivenEntities: GivenEntities({"p1": ("Glass Bridge",), "p2": (), "p3": ("Ulm",)}),

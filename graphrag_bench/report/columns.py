@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from graphrag_bench.errors import UserError
-from graphrag_bench.evaluation.catalogue import metric
+from graphrag_bench.evaluation.catalogue import PREFIX, community_metric, metric
 from graphrag_bench.registry import REGISTRY, nearest
 from graphrag_bench.report.cell import CellResult
 
-Format = Literal["percent", "number", "count", "seconds", "answered"]
+Format = Literal["percent", "fraction", "number", "count", "seconds", "answered"]
 DEFAULT_COLUMNS = ("accuracy", "recall@5", "index_tokens", "query_tokens", "query_seconds", "answered")
 
 
@@ -39,6 +39,8 @@ class Column:
             return f"{100 * number:.{decimals}f}"
         if self.format == "count":
             return f"{number:,.0f}"
+        if self.format == "fraction":
+            return f"{number:.3f}"
         small = self.format == "seconds" and 0 < number < 0.1  # a retrieval takes milliseconds
         if not small:
             return f"{number:,.2f}"
@@ -47,6 +49,8 @@ class Column:
 
 def make_columns(names: Iterable[str], cells: Iterable[CellResult]) -> tuple[Column, ...]:
     """Return the columns by name: a cost, ``answered``, any registered metric, or any metric the cells hold.
+
+    A metric of community quality has ``community/`` in front of its name.
 
     Raises:
         UserError: A name is none of these.
@@ -58,15 +62,23 @@ def make_columns(names: Iterable[str], cells: Iterable[CellResult]) -> tuple[Col
 def _column(name: str, held: set[str]) -> Column:
     if name in _COSTS:
         return _COSTS[name]
+    if name.startswith(PREFIX) and name.removeprefix(PREFIX) in _of_communities():
+        facts = community_metric(name).extra
+        return Column(name, facts["label"], facts["direction"], facts["format"], _metric_reader(name))
     if name in held and name.partition("@")[0] not in _families():
         return Column(name, name, "", "number", _metric_reader(name))
     try:
         known = metric(name)
     except UserError:
         registered = {component.name for component in REGISTRY.all("metric")}
-        raise UserError(f"There is no column {name!r}.", nearest(name, held | set(_COSTS) | registered)) from None
+        near = nearest(name, held | set(_COSTS) | registered | {f"{PREFIX}{one}" for one in _of_communities()})
+        raise UserError(f"There is no column {name!r}.", near) from None
     return Column(name, known.label, "lower" if known.direction == "lower" else "higher", "percent",
                   _metric_reader(name))
+
+
+def _of_communities() -> set[str]:
+    return {component.name for component in REGISTRY.all("community_metric")}
 
 
 def _families() -> set[str]:

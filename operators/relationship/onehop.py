@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+import numpy as np
+
 from graphrag_bench.graph.graph import Graph
 from graphrag_bench.graph.incident import FACTS, Kinds, by_degree, gather, incident
 from graphrag_bench.llm.estimate import Scale
@@ -24,9 +26,10 @@ def onehop(
     *,
     kinds: Kinds = FACTS,
     rank: Literal["degree", "score", "weight"] = "degree",
+    ends: Literal["either", "both", "source"] = "either",
     top_k: int | None = None,
 ) -> Relationships:
-    """Take all relationships at any of the given nodes, each once.
+    """Take all relationships at any of the given nodes, or all among them, each once.
 
     By ``degree`` the order is GraphRAG's and LightRAG's: the two ends' degrees together, then the weight, both descending.
     The score's whole part is those degrees (neighbours over the given kinds), its fraction the share of the graph's
@@ -37,6 +40,7 @@ def onehop(
         nodes: where they touch.
         kinds: the kinds of relationship that are taken.
         rank: by degree, by the better score of a given node at an end, or by weight.
+        ends: which end must be among the given nodes: either; both (ArchRAG's paper); the source (its code).
         top_k: relationships to keep.
     """
     touching = incident(graph, kinds)
@@ -47,5 +51,9 @@ def onehop(
         origin, at = gather(touching.indptr, row.ids)
         # the row stands best first, so of a relationship's two ends the better node is the first
         ids, reached = merge(touching.relationships[at], firsts, row.scores[origin])
+        if ends != "either":
+            inside = np.isin(graph.sources[ids], row.ids)
+            inside &= np.isin(graph.targets[ids], row.ids) if ends == "both" else True
+            ids, reached = ids[inside], reached[inside]
         rows.append(best(ids, reached if rank == "score" else scores[ids], top_k))
     return stack(Relationships, rows)

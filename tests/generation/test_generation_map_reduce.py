@@ -148,9 +148,28 @@ def test_shuffling_is_the_same_for_every_question_and_every_run_and_the_seeds_al
         return model.maps
 
     whole = packs(7, three, *[items(*texts)] * 3)
-    assert whole[:5] == whole[5:10] == whole[10:] == packs(7, three.take([1]), items(*texts))
-    assert whole[:5] != ["\n\n".join(texts[n : n + 4]) for n in range(0, 20, 4)]
-    assert packs(8, three.take([0]), items(*texts)) != whole[:5]
+    alone = packs(7, three.take([1]), items(*texts))
+    assert whole == [pack for pack in alone for _ in range(3)] and len(alone) == 5
+    assert alone != ["\n\n".join(texts[n : n + 4]) for n in range(0, 20, 4)]
+    assert packs(8, three.take([0]), items(*texts)) != alone
+
+
+@pytest.mark.parametrize(("room", "pack_tokens"), [(10**6, 40), (64 + 43, 10**6)])
+def test_calls_over_the_same_reports_share_their_prompts_up_to_the_question_and_stand_next_to_each_other(room, pack_tokens):
+    """Prefix caching: all that stands before the question is the same, also where the window bounds the packs."""
+    asked = Questions(("a", "b", "c"), ("who is it", "where does the river lie that is told of", "when"))
+    texts = [f"t{n} and more words" for n in range(30)]
+    model = Model(window=overhead({"map_tokens": 50}, count) + room)
+    ask(model, *[items(*texts)] * 3, questions=asked, unit="pack", pack_tokens=pack_tokens, map_tokens=50, max_tokens=50)
+    calls = [request for request in model.asked if request.purpose == "map"]
+    groups = [calls[start : start + 3] for start in range(0, len(calls), 3)]
+    assert len(groups) > 1
+    for group in groups:
+        assert [request.subject for request in group] == ["a", "b", "c"]
+        assert len({request.messages[:-1] for request in group}) == 1
+        shared, told = zip(*(request.messages[-1].text.rsplit("Question: ", 1) for request in group), strict=True)
+        assert len(set(shared)) == 1
+        assert [text.removesuffix("\nPoints:") for text in told] == list(asked.texts)
 
 
 # -- which points are kept --

@@ -382,7 +382,13 @@ def test_the_christmas_carol():
     assert (facts["nodes"], facts["relationships"], facts["communities"]) == (529, 978 - 84, 122)
     assert facts["by_level"] == {"0": 23, "1": 65, "2": 32, "3": 2}
     assert facts["nodes_without_community"] == 25 and facts["chunks_without_node"] == 0
-    assert built.facts["import"]["counted"] == {"relationships with an end that is no entity, left out": 84}
+    counted = {"relationships with an end that is no entity, left out": 84, "claims whose subject is no entity, left out": 71}
+    assert built.facts["import"]["counted"] == counted
+    claims = built.graph.claims
+    assert claims.num_rows == facts["claims"] == 406 - 71
+    assert set(claims["status"].to_pylist()) <= {"true", "false", "suspected"} and min(claims["chunk"].to_pylist()) >= 0
+    first = claims.to_pylist()[0]
+    assert built.graph.names([first["subject"]]) == ["CHARLES DICKENS"] and first["object"] == -1
     assert built.facts["import"]["text_units_without_chunk"] == 0
     hierarchy = built.graph.communities
     inner = hierarchy.parent >= 0

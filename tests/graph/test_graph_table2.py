@@ -24,15 +24,21 @@ TABLE_2 = {
     "tree_k": {"node.text", "node.layer"},
     "passage": {"node.text"},
     "kg": _KG,
+    "kg_aligned": _KG,
     "tkg": _TKG,
     "rkg": _TKG | {"relationship.keywords"},
+    "hierarchical": _TKG | {"node.layer"},
+    "ket": _TKG,
 }
 SETTINGS = {
     "tree": {"summary": "extractive", "reduction": "pca", "stop_size": 3, "dimensions": 2},
     "tree_k": {"summary": "extractive", "cluster_size": 2},
     "kg": {"synonym_threshold": None},
+    "kg_aligned": {"synonym_threshold": None, "concepts": "heads"},
     "tkg": {"merge": "cut"},
     "rkg": {"merge": "cut"},
+    "hierarchical": {"merge": "cut", "summary": "extractive", "reduction": "pca", "max_components": 2},
+    "ket": {"merge": "cut"},
     "passage": {"link_threshold": None},
 }
 # columns that a graph has or has not; a name for nodes, and a name and a weight for relationships, every table has

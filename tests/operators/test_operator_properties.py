@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from graphrag_bench.chunking.types import Chunk
 from graphrag_bench.graph.communities import REPORT_SCHEMA, Hierarchy, Reports
 from graphrag_bench.index.vectors import ChunkVectors, CommunityVectors, NodeVectors, RelationshipVectors
 from graphrag_bench.pipeline.texts import Questions
@@ -66,7 +67,7 @@ OPERATORS = {
     "chunk.fuse sum_normalised": lambda s, k: fuse(
         of_nodes(s.graph, s.nodes), from_rel(s.graph, s.relationships), rule="sum_normalised", top_k=k
     ),
-    "chunk.all": lambda s, k: every(s.graph, s.questions, top_k=k),
+    "chunk.all": lambda s, k: every(s.chunks, s.questions, top_k=k),
     "community.entity rating": lambda s, k: entity(s.graph, s.nodes, max_level=1, top_k=k),
     "community.entity count": lambda s, k: entity(s.graph, s.nodes, rank="count", max_level=None, top_k=k),
     "community.layer up_to": lambda s, k: layer(s.graph, s.questions, level=1, top_k=k),
@@ -100,6 +101,10 @@ class Scene:
     @property
     def relationships(self):
         return Relationships.of_rows(self.relationship_rows)
+
+    @property
+    def chunks(self):
+        return tuple(Chunk(number, "text", "", (), 1) for number in range(self.graph.n_chunks))
 
     def vectors(self, kind, n):
         """Vectors with twins among them; every text has a vector of its own."""

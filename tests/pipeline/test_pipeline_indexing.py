@@ -23,7 +23,7 @@ from graphrag_bench.index.vectors import ChunkVectors, CommunityVectors, NodeVec
 from graphrag_bench.llm.backends._instances import instance, short_text
 from graphrag_bench.llm.backends.scripted import Scripted
 from graphrag_bench.llm.base import CallError
-from graphrag_bench.pipeline.stages import failed_calls
+from graphrag_bench.pipeline.floors import failed_calls
 from graphrag_bench.session import Session
 
 USUAL = ("dataset.subset=demo", "llm=scripted", "embedder=hashing", "logging.display=none", "evaluation.bootstrap=20")

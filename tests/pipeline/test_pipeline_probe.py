@@ -116,7 +116,7 @@ def smallest(name):
                     for c in REGISTRY.all("operator")
                     if port.annotation in makes(c).values() and c.name not in busy and readable(c, standing(name))
                 ]
-                for feeding in sorted(feeds, key=lambda c: sum(p.annotation not in LOANS for p in c.ports)):
+                for feeding in sorted(feeds, key=lambda c: (len(makes(c)), sum(p.annotation not in LOANS for p in c.ports))):
                     if add(feeding, f"{step}_{port.name}", {*busy, feeding.name}):
                         break
                 else:
@@ -138,8 +138,9 @@ def smallest(name):
             del page["retrieve"][step]
     sections = {}
     for suffix, kind in makes(REGISTRY.get("operator", name)).items():  # each result on its way into the context
-        if kind not in (Truths, Frontier):
-            sections.setdefault(kind.__name__.lower(), {"from": []})["from"].append(f"probed{suffix}")
+        if kind in (Truths, Frontier):
+            return None  # no context shows it, and what would read it is a loop or another operator
+        sections.setdefault(kind.__name__.lower(), {"from": []})["from"].append(f"probed{suffix}")
     page["context"] = sections
     return page if sections else None
 

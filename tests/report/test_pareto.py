@@ -100,16 +100,16 @@ def test_a_picture_of_few_points(cells):
 
 
 def test_the_reports_write_their_files(tmp_path):
-    said = REPORTS["leaderboard"](CELLS, "recall@5", tmp_path, 0.9)
+    said = REPORTS["leaderboard"].make(CELLS, "recall@5", tmp_path, 0.9)
     names = [row["method"] for row in json.loads((tmp_path / "leaderboard.json").read_text())["rows"]]
     assert names == ["slow", "twin a", "twin b", "as good and slower", "beaten", "fast", "fast and bad"]
     assert "90 % bootstrap" in said
     assert (tmp_path / "leaderboard.md").read_text().startswith("| Method | Dataset | Recall@5 (%) |")
-    said = REPORTS["pareto"]([*CELLS, cell("x", 0.1, 1.0, "hot pot")], "recall@5", tmp_path, 0.9)
+    said = REPORTS["pareto"].make([*CELLS, cell("x", 0.1, 1.0, "hot pot")], "recall@5", tmp_path, 0.9)
     assert said.count("Pareto front on") == 2
     assert {path.name for path in tmp_path.glob("pareto*")} == {
         "pareto.md", "pareto.json", "pareto.musique.svg", "pareto.hot_pot.svg",
     }  # fmt: skip
     first, _ = json.loads((tmp_path / "pareto.json").read_text())
     assert [point["method"] for point in first["points"] if point["front"]] == ["slow", "fast", "twin b", "twin a"]
-    assert "no front" in REPORTS["pareto"]([], "recall@5", tmp_path, 0.9)
+    assert "no front" in REPORTS["pareto"].make([], "recall@5", tmp_path, 0.9)

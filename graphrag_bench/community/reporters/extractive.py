@@ -23,6 +23,7 @@ _SUMMARY = 2  # sentences a summary repeats
 def extractive(
     graph: Graph,
     chunks: ChunkTable | None = None,
+    written: Reports | None = None,
     *,
     report_tokens: int = 600,
     sentences: Literal["graph", "chunks"] = "graph",
@@ -39,6 +40,7 @@ def extractive(
     Args:
         graph: with its communities.
         chunks: the corpus, for sentences of chunks.
+        written: the reports on the last communities, from an earlier call: they are kept.
         report_tokens: tokens of a report at most.
         sentences: lines of the graph, facts by the combined rank of their ends with the descriptions of their ends before
             them (as a model would be shown them); or the sentences of the members' chunks that mention most of the named
@@ -60,7 +62,8 @@ def extractive(
 
     corpus = Sentences(chunks) if chunks is not None and sentences == "chunks" else None
     rows = ReportRows()
-    for community in range(graph.n_communities):
+    kept_rows = [] if written is None else written.rows()
+    for community in range(graph.n_communities - len(kept_rows)):
         nodes = elements.ranked_nodes(community).tolist()[:members]
         names = [elements.name(node) for node in nodes]
         if corpus is None:
@@ -75,6 +78,8 @@ def extractive(
         rating, share = float(ratings[community]), float(elements.mass[community])
         reason = f"The facts within weigh {share:g}; the rating is their share of the most at this level, out of 10."
         rows.add(title, summary, "\n".join(kept).strip(), rating=rating, rating_reason=reason)
+    for row in kept_rows:
+        rows.add(**row)
     return rows.reports()
 
 

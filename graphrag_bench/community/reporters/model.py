@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from graphrag_bench.community.elements import Elements
 from graphrag_bench.community.packing import Packed, pack
 from graphrag_bench.errors import UserError
@@ -29,13 +31,14 @@ def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
     fixed = prompt_of(*_turns("", settings["max_findings"]))
     prompt_tokens = fixed + min(told, settings["input_tokens"], scale.window)
     reply = min(scale.report_tokens, settings["report_tokens"])
-    return Calls.each(scale.communities, prompt_tokens, reply, "" if scale.up_to else "about")
+    return Calls.each(scale.communities, prompt_tokens, reply, "" if scale.measured else "about")
 
 
 @register("reporter", "model", spends=True, prompts=prompt_hash(_HERE, "system", "report"), calls=calls)
 async def by_model(
     graph: Graph,
     model: ChatModel,
+    written: Reports | None = None,
     *,
     input_tokens: int = 8000,
     report_tokens: int = 600,
@@ -51,6 +54,7 @@ async def by_model(
     Args:
         graph: with its communities.
         model: who writes.
+        written: the reports on the last communities, from an earlier call: they are kept and not asked for again.
         input_tokens: tokens of a community at most, where the window leaves as much (GraphRAG: 8,000).
         report_tokens: room for a reply; one cut there keeps its complete findings (GraphRAG: 2,000).
         max_findings: findings a report at most; the schema says so.
@@ -62,26 +66,35 @@ async def by_model(
     room = min(input_tokens, _room(model, report_tokens, max_findings))
     elements = Elements(graph)
     schema = _schema(max_findings, report_tokens)
-    written: dict[int, Report] = {}
+    made: dict[int, Report] = {}
     cut = 0
-    for level in range(int(hierarchy.level.max(initial=-1)), -1, -1):
-        communities = [number for number in range(len(hierarchy)) if hierarchy.level[number] == level]
+    if written is not None:
+        cut = written.cut
+        made.update(enumerate(written.rows(), start=len(hierarchy) - len(written)))
+    finest = int(hierarchy.level.max(initial=-1))
+    for level in range(finest, -1, -1):
+        communities = [number for number in np.flatnonzero(hierarchy.level == level).tolist() if number not in made]
         packed: list[Packed] = []
         for number in communities:
-            parts = [part for part in hierarchy.children(number).tolist() if written[part].get("failed") is None]
-            texts = {part: str(written[part]["text"]) for part in parts}
+            parts = [part for part in hierarchy.children(number).tolist() if made[part].get("failed") is None]
+            texts = {part: str(made[part]["text"]) for part in parts}
             packed.append(pack(elements.lines(number), texts, room, model.count))
         cut += sum(part.cut for part in packed)
         requests = [
-            Request(_turns(part.text, max_findings), report_tokens, "reports", "report", f"community {number}", schema)
+            Request(_turns(part.text, max_findings), report_tokens, "reports", "report", _subject(finest - level, number), schema)
             for number, part in zip(communities, packed, strict=True)
         ]
         replies = await model.ask_all(requests)
-        written.update((number, _read(reply)) for number, reply in zip(communities, replies, strict=True))
+        made.update((number, _read(reply)) for number, reply in zip(communities, replies, strict=True))
     rows = ReportRows()
     for number in range(len(hierarchy)):
-        rows.add(**written[number])
+        rows.add(**made[number])
     return rows.reports(cut)
+
+
+def _subject(height: int, community: int) -> str:
+    """Return what the ledger calls a community: by its height too, since numbers change while a hierarchy still grows."""
+    return f"community {community}, {height} above the finest" if height else f"community {community}"
 
 
 def checked_rating(value: Any) -> tuple[float | None, str]:

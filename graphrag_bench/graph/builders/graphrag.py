@@ -1,6 +1,7 @@
-"""Import of a finished index of Microsoft GraphRAG: entities, relationships, communities and their reports."""
+"""Import of a finished index of Microsoft GraphRAG: entities, relationships, claims, communities and their reports."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.errors import UserError
 from graphrag_bench.graph.built import Built
 from graphrag_bench.graph.graph import Graph, incidence_of
-from graphrag_bench.graph.graphrag_tables import UNITS, Entities, read_hierarchy, read_reports
+from graphrag_bench.graph.graphrag_tables import UNITS, Entities, read_claims, read_hierarchy, read_reports
 from graphrag_bench.graph.importing import Tally, existing, files_digest, unquoted
 from graphrag_bench.graph.tables import find_table, identifier, labels, number, read_rows
 from graphrag_bench.graph.units import TextUnits
@@ -24,10 +25,13 @@ _TABLES = {
     "reports": ("community_reports", "create_final_community_reports"),
     "nodes": ("create_final_nodes",),
     "units": ("text_units", "create_final_text_units"),
+    "claims": ("covariates", "claims", "create_final_covariates"),
 }
 _COLUMNS = (
     "id", "title", "name", "type", "description", "source", "target", "weight", "community", "level", "parent",
-    "entity_ids", "summary", "full_content", "rank", "rating_explanation", "rank_explanation", "text", *UNITS,
+    "entity_ids", "summary", "full_content", "rank", "rating_explanation", "rank_explanation", "text",
+    "subject_id", "object_id", "status", "start_date", "end_date", "source_text",
+    "text_unit_id", "passage_id", *UNITS,
 )  # fmt: skip
 _ATTRIBUTES = frozenset(
     {"node.name", "node.type", "node.description", "relationship.description", "relationship.weight"}
@@ -65,7 +69,7 @@ def _provided(settings: Mapping[str, Any]) -> frozenset[str]:
     attributes=_provided,
 )
 def build(chunks: ChunkTable, *, path: str) -> Built:
-    """Read the index that GraphRAG wrote, with its communities and reports where it has them.
+    """Read the index that GraphRAG wrote, with its communities, reports and claims (covariates) where it has them.
 
     A text unit is one of our chunks by its text, by its id (that of a document), or by overlap of text. A relationship
     with an end that is no entity is left out; what is left out is counted in the graph's facts. Levels are GraphRAG's own:
@@ -120,6 +124,8 @@ def build(chunks: ChunkTable, *, path: str) -> Built:
         relationship_chunk=incidence_of(stated, (count, len(chunks))),
         attributes=_ATTRIBUTES,
     )
+    if "claims" in rows:
+        graph = replace(graph, claims=read_claims(rows["claims"], entities, units, tally))
     if "communities" in rows:
         hierarchy, order = read_hierarchy(rows["communities"], rows.get("nodes", ()), entities, tally)
         reports = read_reports(rows["reports"], order, tally) if "reports" in rows else None

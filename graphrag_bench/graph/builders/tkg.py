@@ -5,7 +5,7 @@ from graphrag_bench.embedding.base import Embedder
 from graphrag_bench.graph.built import Built
 from graphrag_bench.graph.described import TKG, build_described
 from graphrag_bench.graph.extraction import RichExtraction
-from graphrag_bench.graph.records import Describe, Merge, Options, Parallel, Weight
+from graphrag_bench.graph.records import Describe, Match, Merge, Options, Parallel, Weight
 from graphrag_bench.graph.summaries import PROMPTS, merge_calls
 from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.registry import register
@@ -34,11 +34,15 @@ async def build(
     summary_tokens: int = 500,
     synonym_threshold: float | None = None,
     synonym_top_k: int = 100,
+    match: Match = "exact",
+    match_cosine: float = 0.85,
+    match_spelling: float = 0.6,
 ) -> Built:
     """Build the graph of described entities and relations.
 
-    A node is an entity's name up to case and punctuation; its name is the first spelling met, its type the most frequent
-    (of equals, the first met), its description the distinct descriptions of all passages. Relationships keep direction.
+    A node is an entity's name up to case and punctuation (see ``match``); its name is the first spelling met, its type the
+    most frequent (of equals, the first met), its description the distinct descriptions of all passages. Relationships
+    keep direction.
 
     Args:
         chunks: the corpus.
@@ -58,6 +62,10 @@ async def build(
         summary_tokens: room for a merged description.
         synonym_threshold: cosine from which two names are joined by a synonym edge; null for no such edges.
         synonym_top_k: synonyms a node at most, its nearest.
+        match: what makes two names one entity: that they are the same up to case and punctuation (as GraphRAG matches them),
+            or also that they are alike (``soft``); then the more frequent name stands for both.
+        match_cosine: of two names' embeddings, from which they may be alike.
+        match_spelling: of two names' letters, 0 to 1, from which they may be alike; both are wanted.
 
     Raises:
         UserError: No entity has a description, and none is to be made.
@@ -72,5 +80,8 @@ async def build(
         summary_tokens,
         synonym_threshold,
         synonym_top_k,
+        match,
+        match_cosine,
+        match_spelling,
     )
     return await build_described(chunks, extraction, embedder, model, options, TKG)

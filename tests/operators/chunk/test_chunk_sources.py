@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphrag_bench.chunking.types import Chunk
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.pipeline.values import Nodes, Relationships
 from operators.chunk.all import every
@@ -63,7 +64,7 @@ def test_a_sum_that_is_zero_is_still_there(small):
 
 @pytest.mark.parametrize("top_k", [None, 2, 9])
 def test_all_are_all_in_the_corpus_order(small, top_k):
-    graph = small.graph_of(1, [], chunks=3)
-    found = every(graph, Questions(("a", "b"), ("?", "?"), failed={0: "no"}), top_k=top_k)
+    chunks = tuple(Chunk(number, "text", "", (), 1) for number in range(3))
+    found = every(chunks, Questions(("a", "b"), ("?", "?"), failed={0: "no"}), top_k=top_k)
     assert [row.ids.tolist() for row in found] == [[], [0, 1, 2][:top_k]]
     assert set(found.scores.tolist()) == {1.0}

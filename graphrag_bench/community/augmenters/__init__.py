@@ -1,0 +1,1 @@
+"""Augmentations of a layer of nodes before it is clustered, one file each."""

@@ -1,0 +1,1 @@
+"""Ways to divide one layer of nodes into communities, one file each."""
