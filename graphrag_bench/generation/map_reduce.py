@@ -25,6 +25,7 @@ _LEAST, _MOST = 12, 300  # letters of a point: a small model otherwise only numb
 _MAP_TOKENS = 80  # of a map reply
 _AT_ONCE = 512  # map calls whose prompts are held at a time: a corpus's source texts for each question are too many
 _POINTS = "Points:\n"
+_OWN = "What is generally known:"
 _EXAMPLE = ("map_example", "map_example_reply")
 PROMPTS = prompt_hash(_HERE, "map_system", "map", *_EXAMPLE, "reduce_system") + DIRECT
 
@@ -50,12 +51,14 @@ def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
     """
     fixed = prompt_of(*(prompt(_HERE, name) for name in ("map_system", "map", *_EXAMPLE))) + scale.question
     units, shown = scale.items, scale.context_tokens
+    own = Calls.each(scale.questions if settings["own_answer"] else 0, scale.question, settings["max_tokens"], "at most")
     if settings["unit"] != "item":
         budget = max(min(settings["pack_tokens"], scale.window - overhead(settings, tokens_of)), 1)
         layers = max(len(scale.up_to), 1) if settings["unit"] == "layer" else 1
         units = min(-(-shown // budget) + layers - 1, scale.items)
     said = min(_MAP_TOKENS, settings["map_tokens"])
-    maps = Calls.each(scale.questions * units, fixed + shown / max(units, 1), said, "about" if scale.guessed else "at most")
+    units += bool(settings["own_answer"])
+    maps = own + Calls.each(scale.questions * units, fixed + shown / max(units, 1), said, "about" if scale.guessed else "at most")
     points = min(units * said, settings["reduce_tokens"], scale.window)
     asked = prompt_of(prompt(_HERE, "reduce_system")) + points + scale.question
     reply = min(reply_tokens(short_answer=settings["short_answer"]), settings["max_tokens"])
@@ -79,6 +82,7 @@ async def map_reduce(
     seed: int = 0,
     short_answer: bool = True,
     may_refuse: bool = False,
+    own_answer: bool = False,
     max_tokens: int = 256,
 ) -> Answers:
     """Read every unit of the context in a call of its own, then answer from the best points.
@@ -102,6 +106,7 @@ async def map_reduce(
         seed: of the mixing.
         short_answer: ask for a few words.
         may_refuse: allow "unanswerable".
+        own_answer: what the model answers without a context is one more text to read (ArchRAG's code, not its paper).
         max_tokens: room for the answer.
     """
     window = model.window - overhead({"map_tokens": map_tokens}, model.count)
@@ -133,6 +138,9 @@ async def map_reduce(
         if same not in read_before:
             read_before[same] = read(items, unit, min(pack_tokens, room), room, model.count)
         reading[row] = read_before[same]
+    if own_answer:
+        said = await _own_answers(questions, list(reading), model, short_answer, max_tokens)
+        reading = {row: Reading((*made.packs, *said[row]), made.shortened) for row, made in reading.items()}
     calls = by_pack(reading)
     replies: dict[tuple[int, int], Reply] = {}
     for begin in range(0, len(calls), _AT_ONCE):
@@ -168,6 +176,21 @@ async def map_reduce(
     for (row, (_, note, lost)), reply in zip(final.items(), ends, strict=True):
         done[row] = _answer(questions.ids[row], reply, note, lost)
     return tuple(done[row] for row in range(len(questions)))
+
+
+async def _own_answers(
+    questions: Questions, rows: list[int], model: ChatModel, short_answer: bool, max_tokens: int
+) -> dict[int, list[str]]:
+    """Return what the model says to each question by itself, as a text for a map call; nothing where that call failed."""
+    task = instruction(short_answer=short_answer, reasoning=True, may_refuse=False)
+    asked_for = cue(short_answer=short_answer, reasoning=True)
+    requests = [
+        Request(turns(questions.texts[row], "", task, asked_for), max_tokens, "answer", "own", questions.ids[row])
+        for row in rows
+    ]
+    replies = await model.ask_all(requests)
+    texts = [reply.text.strip() if reply.failure is None else "" for reply in replies]
+    return {row: [f"{_OWN}\n{text}"] if text else [] for row, text in zip(rows, texts, strict=True)}
 
 
 def _answer(identity: str, reply: Reply, note: str, cut: int) -> Answer:
