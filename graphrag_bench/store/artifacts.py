@@ -169,7 +169,8 @@ class Store:
                 facts = await build(aside)
                 facts.setdefault("seconds", round(time.perf_counter() - started, 3))
                 facts.setdefault("cpu_seconds", round(time.process_time() - cpu, 3))
-                files = {file.name: _file_facts(file) for file in sorted(aside.iterdir())}
+                written = sorted(path for path in aside.rglob("*") if path.is_file())
+                files = {file.relative_to(aside).as_posix(): _file_facts(file) for file in written}
                 manifest = {"spec": spec.to_json(), "files": files, "facts": facts, "graphrag_bench": __version__}
                 _write_synced(aside / _MANIFEST, json.dumps(manifest, ensure_ascii=False, indent=1))
                 aside.rename(path)
