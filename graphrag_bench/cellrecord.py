@@ -50,8 +50,10 @@ def result_of(run: "CellRun", scores: Scores | None) -> CellResult:
     tokens = {stage: int(facts["prompt_tokens"] + facts["completion_tokens"]) for stage, facts in totals.items()}
     seconds: dict[str, float] = {}
     for name, artifact in run.stages.artifacts.items():
-        # a graph embeds its nodes' names while it is built; that is booked with the vectors
-        own = float(artifact.facts.get("seconds", 0.0)) - float(artifact.facts.get("embedding_seconds", 0.0))
+        # a graph embeds its nodes' names while it is built, which is booked with the vectors; and communities may have
+        # reports written while they are looked for, which is booked with the reports
+        elsewhere = sum(float(artifact.facts.get(f"{what}_seconds", 0.0)) for what in ("embedding", "reports"))
+        own = float(artifact.facts.get("seconds", 0.0)) - elsewhere
         seconds[f"index.{name}"] = max(own, 0.0)
         if spent := artifact.facts.get("spent"):
             tokens[name] = int(spent["prompt_tokens"] + spent["completion_tokens"])
@@ -79,6 +81,10 @@ def result_of(run: "CellRun", scores: Scores | None) -> CellResult:
 def _remarks(run: "CellRun", scores: Scores | None) -> Iterator[str]:
     """Yield what the reader of the table should know of failures and times."""
     again = "execution.retry_failed=true asks them again."
+    divided = run.stages.artifacts.get("communities")
+    if divided is not None and divided.facts.get("communities") == 0:
+        why = f" (stopped by {divided.facts['stopped']})" if "stopped" in divided.facts else ""
+        yield f"No communities were found{why}: nothing was retrieved of them."
     extracting, reporting = "Extraction", "Writing reports"
     for stage, what in (("extraction", extracting), ("graph", "Building the graph"), ("reports", reporting)):
         made = run.stages.artifacts.get(stage)

@@ -78,11 +78,13 @@ class Vectored:
             texts = community_texts(graph, self._settings["community_text"]) if graph and reported else None
             whole = self._settings["community_text"] == "report"
             length = scale.report_tokens if whole else min(_SUMMARY_TOKENS, scale.report_tokens)
-            yield self._vectors(CommunityVectors, scale.communities, length, texts, self.text_key)
+            said = texts and [text for text in texts if text.strip()]  # a report that failed has no vector
+            yield self._vectors(CommunityVectors, scale.communities, length, said, self.text_key)
             if CommunityVectors in loans:
                 yield from self._engine(CommunityVectors, scale.communities, texts, self.text_key)
         if both and self._backend().approximate:
-            there = graph is not None and graph.reports is not None and self._store.find(self._run.indexes.hierarchy_spec(graph)) is not None
+            spec = self._run.indexes.hierarchy_spec(graph) if graph is not None and graph.reports is not None else None
+            there = spec is not None and self._store.find(spec) is not None
             megabytes = (scale.nodes + scale.communities) * self._vector
             yield Row(INDEXES[HierarchyIndex], Calls(), megabytes, there, f"{INDEXES[HierarchyIndex]} {self.text_key}")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 KEPT = ("status", "fingerprint", "graphrag_bench", "method", "overrides", "chain", "dataset", "model", "embedder", "prompts",
         "components", "engines", "graph", "python", "numpy", "result")
-TABLES = ("table.md", "leaderboard.md", "pareto.md", "pareto.svg")
+TABLES = ("table.md", "leaderboard.md", "pareto.md", "pareto.svg", "bars.*.svg")
 
 
 def cleaned(override: str) -> str | None:
@@ -39,9 +39,8 @@ def main() -> None:
     parser.add_argument("--tables", action="store_true")
     options = parser.parse_args()
     options.target.mkdir(parents=True, exist_ok=True)
-    for name in TABLES:
-        if (options.output / name).exists():
-            (options.target / name).write_text((options.output / name).read_text("utf-8"), "utf-8")
+    for path in sorted(path for name in TABLES for path in options.output.glob(name)):
+        (options.target / path.name).write_text(path.read_text("utf-8"), "utf-8")
     if options.tables:
         return
     for path in sorted(options.output.rglob("run.json")):

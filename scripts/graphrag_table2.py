@@ -7,6 +7,7 @@ so say what builds it. A finished index of Microsoft's: graph=graphrag graph.pat
 Tokens are counted by chunking.tokenizer. "projected" says how many units are leaves of a coarser level.
 """
 
+import argparse
 import asyncio
 import sys
 
@@ -36,8 +37,10 @@ async def read(overrides: list[str]) -> list[Condition]:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("overrides", nargs="*")
     try:
-        found = asyncio.run(read(sys.argv[1:]))
+        found = asyncio.run(read(parser.parse_args().overrides))
     except UserError as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -35,8 +35,10 @@ class Index:
         ef_construction: Candidates kept while a node is inserted.
         seed: Of the order of insertion. The same data, seed and SIMD kind give the same index whatever the threads.
         dtype: What the traversal reads; its candidates are then ranked by the float32 vectors, which are always kept.
-        exact_below: Layers with at most so many vectors are searched exactly, a batch at a time; 300 if None. Unless it is 0, a
-            batch of 128 queries or more also searches a larger layer exactly where some of them show that the graph costs more.
+        exact_below: Layers with at most so many vectors are searched exactly, a batch at a time; 50 if None. Unless
+            it is 0, a batch of 128 queries or more also searches a larger layer exactly where some of them show that
+            the graph would compute more than half as many distances; and int8 and float16 read layers below 1,024
+            vectors as float32.
         entries: Nodes found in a layer whose links start the search of the next one.
 
     Raises:

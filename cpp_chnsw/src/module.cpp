@@ -47,7 +47,8 @@ struct Rows {
 Rows rows_of(nb::handle object, std::size_t dim, const std::string& name, bool one_row_allowed = false) {
   const nb::module_ numpy = nb::module_::import_("numpy");
   if (!nb::isinstance(object, numpy.attr("ndarray")))
-    throw nb::type_error((name + " must be a NumPy array of floats, of shape (rows, " + std::to_string(dim) + ").").c_str());
+    throw nb::type_error((name + " must be a NumPy array of floats, of shape (rows, " + std::to_string(dim) + ").")
+                             .c_str());
   if (nb::cast<std::string>(nb::object(object.attr("dtype").attr("kind"))) != "f")
     throw nb::type_error((name + " must hold floats, not " + nb::cast<std::string>(nb::object(object.attr("dtype").attr("name"))) +
                           "; use .astype(np.float32).")
@@ -217,7 +218,8 @@ NB_MODULE(_core, m) {
             s.entries = setting_of(entries, "entries", 1);
             new (self) chnsw::Index(s);
           },
-          "dim"_a.none(), "metric"_a = "ip", "m"_a.none() = 32, "ef_construction"_a.none() = 100, "seed"_a.none() = 0, "dtype"_a = "float32",
+          "dim"_a.none(), "metric"_a = "ip", "m"_a.none() = 32, "ef_construction"_a.none() = 100,
+           "seed"_a.none() = 0, "dtype"_a = "float32",
           nb::kw_only(), "exact_below"_a = nb::none(), "entries"_a.none() = chnsw::Settings{}.entries)
       .def(
           "build",

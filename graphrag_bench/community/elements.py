@@ -1,5 +1,6 @@
 """What a graph says of a community, element by element, in GraphRAG's order: best connected relationships first."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from graphrag_bench.community.simple import Edges, simple_edges
 from graphrag_bench.graph.claims import claim_lines
 from graphrag_bench.graph.communities import Hierarchy
 from graphrag_bench.graph.graph import Graph
+from graphrag_bench.graph.incident import FACTS
 
 Ids = NDArray[np.int64]
 
@@ -28,24 +30,25 @@ class Line:
 
 
 class Elements:
-    """The members and facts of communities; no other kind of relationship is told.
+    """The members and facts of communities; other kinds of relationship are told where they are asked for.
 
     Args:
         graph: with its communities.
+        kinds: the kinds of relationship that count as facts here.
         by_weight: a member's degree is the weight of what joins it to other members, instead of GraphRAG's degree, the
             number of its neighbours in the whole graph.
     """
 
-    def __init__(self, graph: Graph, *, by_weight: bool = False) -> None:
+    def __init__(self, graph: Graph, *, kinds: Sequence[str] = FACTS, by_weight: bool = False) -> None:
         self.graph = graph
         self.hierarchy: Hierarchy = graph.communities
-        self._facts = graph.facts
+        self._facts = graph.of_kinds(kinds)
         members = self.hierarchy.members.astype(np.float64)
         by_node = members.tocsc()
         both = by_node[:, graph.sources[self._facts]].multiply(by_node[:, graph.targets[self._facts]]).tocsr()
         both.sort_indices()
         self._within = both
-        adjacency = _symmetric(simple_edges(graph), graph.n_nodes)
+        adjacency = _symmetric(simple_edges(graph, kinds), graph.n_nodes)
         if not by_weight:
             self._degree = np.diff(adjacency.indptr).astype(np.float64)
         joined = (members @ adjacency).multiply(members).tocsr()

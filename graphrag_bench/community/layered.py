@@ -34,7 +34,8 @@ class Augment(Protocol):
     def __call__(self, layer: Layer) -> Edges | Augmented:
         """Return the edges to cluster, in the form of a layer's: those there were, and new ones between similar nodes.
 
-        They may come with facts for the artifact (how neighbours were searched). What an edge weighs is the layer's weight, or the augmentation's own; the clusterer may weigh them anew.
+        They may come with facts for the artifact (how neighbours were searched). What an edge weighs is the layer's weight,
+        or the augmentation's own; the clusterer may weigh them anew.
         """
         ...
 

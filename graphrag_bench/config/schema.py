@@ -52,7 +52,10 @@ _RANGES: dict[str, tuple[float, float]] = {
     "b": (0, 1), "window": (64, math.inf), "min_parse_rate": (0, 1), "min_entities": (0, math.inf),
     "temperature": (0, math.inf), "budget_money": (0, math.inf), "min_score": (0, 100), "dimensions": (2, math.inf),
     "cluster_size": (2, math.inf), "resolution": (1e-9, math.inf), "link_threshold": (-1, 1), "min_rating": (0, 10),
-    "match_cosine": (0, 1), "match_spelling": (0, 1),
+    "match_cosine": (0, 1), "match_spelling": (0, 1), "quantile": (0, 1), "alpha": (0, 1), "epsilon": (1e-9, 1),
+    "p": (1e-9, math.inf), "q": (1e-9, math.inf), "walk_length": (2, math.inf), "iterations": (-1, math.inf),
+    "m": (2, math.inf), "passage_edge": (0, math.inf), "passage_weight": (0, math.inf), "is_a_weight": (0, math.inf),
+    "max_change": (0, math.inf), "share": (1e-9, 1),
 }
 
 
@@ -118,11 +121,15 @@ _POSITIVE = {
     "max_layers", "stop_size", "max_components", "bic_points", "max_cluster_tokens", "summary_tokens",
     "max_entities", "max_relations", "max_claims", "claim_tokens", "record_tokens", "gleaning_tokens", "summary_threshold",
     "pack_tokens", "reduce_tokens", "map_tokens", "max_points", "hops", "max_paths", "width", "knn", "keywords_per_chunk",
+    "neighbours", "content_neighbours", "mean_size", "mu", "walks", "context_size", "epochs", "min_communities",
+    "ef_construction", "ef_search", "nlist", "nprobe",
+    "keyword_sentences", "nearest_chunks", "max_summaries", "description_chars", "names_a_call", "concept_tokens",
+    "max_steps", "max_hops", "top_m", "candidates",
 }
 
 
 # seed: NumPy's generators take no negative one, and to llama.cpp -1 means a seed by chance
-_NOT_NEGATIVE = {"seed", "max_findings", "max_depth", "gleaning", "level", "max_level"}
+_NOT_NEGATIVE = {"seed", "max_findings", "max_depth", "gleaning", "level", "max_level", "max_layer"}
 _SHARES = {"interval", "threshold"}
 
 

@@ -117,6 +117,7 @@ async def map_reduce(
     bare = (Message("system", told), turns("", _POINTS, "", asked_for)[1])
     last = model.window - max_tokens - prompt_tokens(bare, model.count)
     reading: dict[int, Reading] = {}
+    rooms: dict[int, int] = {}  # of a question whose context is read, the tokens that a text may have
     read_before: dict[tuple[tuple[Item, ...], int], Reading] = {}
     done: dict[int, Answer] = {}
     for row in range(len(questions)):
@@ -137,10 +138,10 @@ async def map_reduce(
         same = (tuple(items), room)
         if same not in read_before:
             read_before[same] = read(items, unit, min(pack_tokens, room), room, model.count)
-        reading[row] = read_before[same]
+        reading[row], rooms[row] = read_before[same], room
     if own_answer:
-        said = await _own_answers(questions, list(reading), model, short_answer, max_tokens)
-        reading = {row: Reading((*made.packs, *said[row]), made.shortened) for row, made in reading.items()}
+        own = await _own_answers(questions, rooms, model, short_answer, max_tokens)
+        reading = {row: Reading((*made.packs, *own[row]), made.shortened) for row, made in reading.items()}
     calls = by_pack(reading)
     replies: dict[tuple[int, int], Reply] = {}
     for begin in range(0, len(calls), _AT_ONCE):
@@ -179,18 +180,19 @@ async def map_reduce(
 
 
 async def _own_answers(
-    questions: Questions, rows: list[int], model: ChatModel, short_answer: bool, max_tokens: int
+    questions: Questions, rooms: Mapping[int, int], model: ChatModel, short_answer: bool, max_tokens: int
 ) -> dict[int, list[str]]:
     """Return what the model says to each question by itself, as a text for a map call; nothing where that call failed."""
     task = instruction(short_answer=short_answer, reasoning=True, may_refuse=False)
     asked_for = cue(short_answer=short_answer, reasoning=True)
     requests = [
         Request(turns(questions.texts[row], "", task, asked_for), max_tokens, "answer", "own", questions.ids[row])
-        for row in rows
+        for row in rooms
     ]
     replies = await model.ask_all(requests)
     texts = [reply.text.strip() if reply.failure is None else "" for reply in replies]
-    return {row: [f"{_OWN}\n{text}"] if text else [] for row, text in zip(rows, texts, strict=True)}
+    shown = [cut_to_window(f"{_OWN}\n{text}", room, model.count) for text, room in zip(texts, rooms.values(), strict=True)]
+    return {row: [own] if text and own else [] for row, text, own in zip(rooms, texts, shown, strict=True)}
 
 
 def _answer(identity: str, reply: Reply, note: str, cut: int) -> Answer:

@@ -1,7 +1,8 @@
 """A graph as flat Parquet tables that any tool reads, and back.
 
 ``nodes``, ``relationships`` and ``chunks`` have an ``id``; ``mentions`` says which node or relationship stands in which
-chunk, ``communities`` and ``memberships`` who belongs where, ``reports`` what is said of a community.
+chunk, ``communities`` and ``memberships`` who belongs where, ``reports`` what is said of a community, and
+``claims`` what passages claim of nodes, where they were asked.
 """
 
 from pathlib import Path
@@ -15,6 +16,7 @@ from scipy import sparse
 
 from graphrag_bench.chunking.types import Chunk, ChunkTable
 from graphrag_bench.errors import UserError
+from graphrag_bench.graph.claims import CLAIM_SCHEMA
 from graphrag_bench.graph.communities import REPORT_SCHEMA, Hierarchy, Reports
 from graphrag_bench.graph.graph import ATTRIBUTES, KINDS, Graph, Incidence, incidence
 from graphrag_bench.graph.tables import read_parquet
@@ -60,6 +62,8 @@ def write_tables(graph: Graph, chunks: ChunkTable, folder: Path) -> list[Path]:
         )
     if graph.reports is not None:
         tables["reports"] = _numbered(graph.reports.table)
+    if graph.claims is not None:
+        tables["claims"] = graph.claims
     for name, table in tables.items():
         pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
     return [folder / f"{name}.parquet" for name in tables]
@@ -94,6 +98,7 @@ def read_tables(folder: Path) -> tuple[Graph, ChunkTable]:
         _incidence(*pairs, ("id", "chunk"), (nodes.num_rows, len(chunks)), of_node),
         _incidence(*pairs, ("id", "chunk"), (relationships.num_rows, len(chunks)), ~of_node),
         frozenset(attributes.split(",")) & frozenset(ATTRIBUTES),
+        claims=_claims(folder, nodes.num_rows, len(chunks)),
     )
     if not (folder / "communities.parquet").is_file():
         return graph, chunks
@@ -108,6 +113,18 @@ def read_tables(folder: Path) -> tuple[Graph, ChunkTable]:
             _table(folder, "reports", REPORT_SCHEMA.names).select(REPORT_SCHEMA.names).cast(REPORT_SCHEMA)
         )
     return graph.with_communities(Hierarchy(level, parent, matrix), reports), chunks
+
+
+def _claims(folder: Path, n_nodes: int, n_chunks: int) -> pa.Table | None:
+    path = folder / "claims.parquet"
+    if not path.is_file():
+        return None
+    claims = _table(folder, "claims", CLAIM_SCHEMA.names).select(CLAIM_SCHEMA.names).cast(CLAIM_SCHEMA)
+    for name, least, size in (("subject", 0, n_nodes), ("object", -1, n_nodes), ("chunk", -1, n_chunks)):
+        ids = claims[name].to_numpy()
+        if claims[name].null_count or (len(ids) and not least <= ids.min() <= ids.max() < size):
+            raise UserError(f"{path}: an id in the column {name} is not among the {size:,} there are.", "Export again.")
+    return claims
 
 
 def _table(folder: Path, name: str, columns: list[str]) -> pa.Table:

@@ -39,10 +39,12 @@ def part_faults(clusterer: Component, group: Group) -> list[tuple[str, str, str]
     for port, (key, kind) in PARTS.items():
         name = group.get(key)
         if name and port not in taken:
-            faults.append((key, f"the clusterer {clusterer.name} takes nothing of kind {kind}, and {name} is given", f"Leave {key} out."))
+            problem = f"the clusterer {clusterer.name} takes nothing of kind {kind}, and {name} is given"
+            faults.append((key, problem, f"Leave {key} out."))
         elif not name and port in taken and not taken[port].optional:
             known = ", ".join(component.name for component in REGISTRY.all(kind))
-            faults.append((key, f"the clusterer {clusterer.name} needs something of kind {kind}", f"Write community.{key}= one of: {known}."))
+            problem = f"the clusterer {clusterer.name} needs something of kind {kind}"
+            faults.append((key, problem, f"Write community.{key}= one of: {known}."))
     if ReportWriter in taken and writes_reports(clusterer, group) and not group.get("reports"):
         problem = f"the clusterer {clusterer.name} clusters the reports on each layer, and none are written"
         faults.append(("reports", problem, "Write community.reports=model or =extractive, or community.vectors=members."))

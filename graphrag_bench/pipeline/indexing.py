@@ -91,15 +91,27 @@ class Indexes:
         return RelationshipVectors(*await self._searched(INDEXES[RelationshipVectors], texts))
 
     async def _communities(self) -> CommunityVectors:
+        name = INDEXES[CommunityVectors]
         texts = community_texts(await self._stages.graph(), self._settings["community_text"])
-        return CommunityVectors(*await self._searched(INDEXES[CommunityVectors], texts))
+        matrix = await self._reported(texts)
+        return CommunityVectors(matrix, self._embedder(), await self._engine(name, matrix, digest(texts)))
+
+    async def _reported(self, texts: Sequence[str]) -> Matrix:
+        """Return the vectors of communities' texts, zeros where a community has none; nobody takes such a community."""
+        there = np.array([bool(text.strip()) for text in texts], dtype=bool)
+        found, _ = await self._vectors(INDEXES[CommunityVectors], [text for text in texts if text.strip()])
+        if there.all():
+            return found
+        matrix = np.zeros((len(texts), self._embedder().dim), np.float32)
+        matrix[there] = found
+        return matrix
 
     async def _hierarchy(self) -> HierarchyIndex:
         """Return the index over all layers; it needs the vectors, and no engine over either of them alone."""
         graph = await self._stages.graph()
         nodes, communities = self.hierarchy_texts(graph)
         matrix, _ = await self._vectors(INDEXES[NodeVectors], nodes)
-        reports, _ = await self._vectors(INDEXES[CommunityVectors], communities)
+        reports = await self._reported(communities)
         embedder = self._embedder()
         index = HierarchyIndex(NodeVectors(matrix, embedder), CommunityVectors(reports, embedder), community_layers(graph))
         backend = self._backend()

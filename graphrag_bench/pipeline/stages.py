@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -297,8 +298,15 @@ class Stages:
         group = self.config["community"]
         embedder = self.stored_embedder("vectors")
 
+        writing = {"seconds": 0.0, "cpu_seconds": 0.0}
+
         async def write(grown: Graph, written: Reports | None) -> Reports:
-            return await self._write(grown, await self.chunks(), written)
+            chunks = await self.chunks()
+            started, cpu = time.perf_counter(), time.process_time()
+            found = await self._write(grown, chunks, written)
+            writing["seconds"] += time.perf_counter() - started
+            writing["cpu_seconds"] += time.process_time() - cpu
+            return found
 
         async def build(folder: Path) -> dict[str, Any]:
             self.progress.stage("communities", 0)
@@ -306,14 +314,16 @@ class Stages:
             made = await self._call(component, "community", {**lend, **bound_parts(component, group)})
             found = made if isinstance(made, Clustered) else Clustered(made)
             found.hierarchy.save(folder)
-            within = [artifact.facts for artifact in embedder.artifacts.values() if artifact.built]
+            # first come the nodes' vectors, which their index books; those of the layers above are the clustering's own
+            within = [artifact.facts for artifact in list(embedder.artifacts.values())[:1] if artifact.built]
             embedding = {f"embedding_{unit}": sum(facts[unit] for facts in within) for unit in ("seconds", "cpu_seconds")}
             facts = {**found.hierarchy.statistics(), **found.facts, **embedding}
             if found.reports is not None:
                 reported = self._reported(found.reports)
                 found.reports.save(folder)
-                # `spent` is told once, by the stage that hands the reports on
+                # what they cost is booked once, by the stage that hands the reports on
                 facts |= {"reports": reported, "failed": reported["failed"], "reports_spent": self._spend("reports")}
+                facts |= {f"reports_{unit}": round(value, 3) for unit, value in writing.items()}
             return facts
 
         return Hierarchy.open((await self.get("communities", self.hierarchy_spec(), build)).path)
@@ -325,7 +335,8 @@ class Stages:
             clustered = self.artifacts["communities"]
             if "reports" in clustered.facts:  # written layer by layer while the communities were looked for
                 Reports.open(clustered.path).save(folder)
-                facts, spent = clustered.facts["reports"], clustered.facts["reports_spent"]
+                facts, spent = dict(clustered.facts["reports"]), clustered.facts["reports_spent"]
+                facts |= {unit: clustered.facts.get(f"reports_{unit}", 0.0) for unit in ("seconds", "cpu_seconds")}
             else:
                 self.progress.stage("reports", graph.n_communities)
                 written = await self._write(graph, chunks, None)

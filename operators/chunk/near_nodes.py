@@ -45,7 +45,9 @@ def near_nodes(
         if question is None or not len(chunks):
             rows.append(NOTHING)
             continue
-        cosine = (vectors.matrix[chunks] @ question).astype(np.float64)
+        once, at = np.unique(chunks, return_inverse=True)
+        near = (vectors.matrix[once].astype(np.float64) * question.astype(np.float64)).sum(axis=1).round(6)
+        cosine = near[at]
         order = np.lexsort((chunks, -cosine, origin))
         found, score = merge(chunks[order], firsts, cosine[order])
         rows.append(best(found[:candidates], score[:candidates], top_k))

@@ -58,7 +58,11 @@ def hierarchical(
     """
     texts = questions.read(by)
     asked = [text for row in texts for text in row]
-    nodes, *layers = index.search(asked, top_k)[: None if max_layer is None else max_layer + 1]
+    nodes, *found = index.search(asked, top_k)
+    finest = int(graph.communities.level.max(initial=-1))
+    # a layer without any report is not in the index, and the ones above it keep their number
+    numbers = [finest + 1 - int(graph.communities.level[layer[0]]) for layer in index.layers]
+    layers = [hits for number, hits in zip(numbers, found, strict=True) if max_layer is None or number <= max_layer]
     above = [_joined([layer[at] for layer in layers]) for at in range(len(asked))]
     if pooled:
         cuts = [_cut(top_k, node[1], community[1]) for node, community in zip(nodes, above, strict=True)]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from graphrag_bench.index.vectors import RelationshipVectors
-from graphrag_bench.pipeline.rows import best, stack
+from graphrag_bench.pipeline.rows import NOTHING, best, stack
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.pipeline.values import Relationships
 from graphrag_bench.registry import operator
@@ -25,7 +25,9 @@ def similar(
     asked = iter(vectors.embedder.embed([text for row in texts for text in row], "query").astype(np.float64))
     rows = []
     for text, row in zip(texts, relationships, strict=True):
-        query = next(asked) if text else np.zeros(vectors.matrix.shape[1])
-        cosines = (vectors.matrix[row.ids].astype(np.float64) * query).sum(axis=1).round(6)
+        if not text:  # the question has failed
+            rows.append(NOTHING)
+            continue
+        cosines = (vectors.matrix[row.ids].astype(np.float64) * next(asked)).sum(axis=1).round(6)
         rows.append(best(row.ids, cosines, top_k))
     return stack(Relationships, rows)

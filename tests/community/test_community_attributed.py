@@ -32,6 +32,7 @@ class Points:
 
     def embed(self, texts, role="passage"):
         assert role == "passage"
+        assert all(text.strip() for text in texts), "embedders refuse an empty text"
         self.asked.append(list(texts))
         rows = [
             self.vectors[int(text[1:])]

@@ -8,6 +8,7 @@ import pytest
 
 from graphrag_bench.community.elements import Elements, Line
 from graphrag_bench.community.packing import pack
+from graphrag_bench.community.reporters.extractive import extractive
 from graphrag_bench.community.reporters.model import by_model, checked_rating
 from graphrag_bench.errors import UserError
 from graphrag_bench.llm.backends.scripted import Scripted
@@ -288,3 +289,22 @@ def test_the_weight_within_a_community_leaves_loops_and_what_runs_out_of_it_asid
     assert elements.facts(0).tolist() == [0, 1, 2]
     assert elements.ranked_facts(0).tolist() == [0, 1, 2]
     assert elements.ranked_nodes(0).tolist() == [0, 1]
+
+
+def test_other_kinds_of_relationship_are_told_where_they_are_asked_for(small):
+    graph = small.graph_of(
+        3,
+        [(0, 1, 2.0, "knows"), (2, 0, 3.0, "sums up", "", "member"), (1, 2, 5.0, "is a", "", "is_a")],
+        names=["Ada", "Bob", "Both"],
+    )
+    graph = graph.with_communities(small.hierarchy_of(3, (0, -1, [0, 1, 2])), None)
+    facts, both = Elements(graph, by_weight=True), Elements(graph, kinds=("fact", "member"), by_weight=True)
+    assert (facts.mass.tolist(), both.mass.tolist()) == ([2.0], [5.0])
+    told = ["Both — sums up → Ada", "Ada — knows → Bob"]
+    assert [line.text for line in both.lines(0)] == told
+    assert [line.text for line in facts.lines(0)] == ["Ada — knows → Bob", "Both"]
+    writer = Writer()
+    writer.write(graph, kinds=("fact", "member"))
+    assert all(line in writer.shown[0] for line in told) and "is a" not in writer.shown[0]
+    report = extractive(graph, kinds=("fact", "member")).table["text"].to_pylist()[0]
+    assert all(line in report for line in told) and "is a" not in report

@@ -389,3 +389,29 @@ def test_an_entry_point_of_pages_that_is_not_there_is_one_sentence(monkeypatch):
             sources.roots()
     finally:
         sources.roots.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("method", "setting"),
+    [
+        ("kag", "method.retrieve.planned.max_steps=0"),
+        ("kag", "graph.names_a_call=0"),
+        ("kag", "graph.concept_tokens=0"),
+        ("kag", "graph.is_a_weight=-1"),
+        ("hipporag2", "method.retrieve.walked.passage_edge=-1"),
+        ("hipporag2", "method.retrieve.walked.passage_weight=-0.5"),
+        ("hirag", "method.retrieve.keys.top_m=0"),
+        ("hirag", "method.retrieve.bridge.max_hops=-1"),
+        ("hirag", "graph.max_change=-1"),
+        ("hirag", "graph.max_summaries=0"),
+        ("ket_rag", "method.retrieve.near.candidates=0"),
+        ("ket_rag", "graph.share=0"),
+        ("ket_rag", "graph.share=1.5"),
+        ("ket_rag", "graph.nearest_chunks=0"),
+        ("ket_rag", "graph.keyword_sentences=0"),
+    ],
+)
+def test_a_setting_out_of_its_range_is_found_before_anything_runs(method, setting):
+    (said,) = refused(f"method={method}", setting)
+    assert said.startswith(f"on the command line, {setting}: ")
+    assert f"found {setting.partition('=')[2]}" in said

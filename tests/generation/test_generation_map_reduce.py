@@ -345,3 +345,71 @@ def test_the_instruction_follows_the_settings():
         assert model.last.messages[-1].text.endswith(f"Question: who is it\n{cue}")
         assert model.last.max_tokens == 77
         assert "unanswerable" in model.last.messages[0].text.casefold()
+
+
+# -- the model's own answer as one more text --
+
+
+class Knows(Model):
+    """A model with an answer of its own, which it gives without a context."""
+
+    def __init__(self, own="By and large, Bob.", **kwargs):
+        super().__init__(**kwargs)
+        self.own = own
+
+    async def ask(self, request):
+        if request.purpose != "own":
+            return await super().ask(request)
+        self.asked.append(request)
+        assert prompt_tokens(request.messages, count) + request.max_tokens <= self.window
+        lost = isinstance(self.own, Failure)
+        return Reply("" if lost else self.own, None, 1, 1, 0.0, failure=self.own if lost else None)
+
+
+def test_its_own_answer_is_read_like_any_other_text():
+    model = Knows(points=lambda text: [("Bob it is", 90) if "Bob" in text else ("Ada is seen", 10)])
+    (answer,) = ask(model, items("one", "two"), own_answer=True)
+    assert answer.status == "ok" and answer.text == "Ada"
+    assert [r.purpose for r in model.asked] == ["own", "map", "map", "map", "reduce"]
+    assert model.maps == ["one", "two", "What is generally known:\nBy and large, Bob."]
+    assert "[1] (score 90) Bob it is\n[2] (score 10) Ada is seen" in model.last.messages[-1].text
+    (own,) = [r for r in model.asked if r.purpose == "own"]
+    assert (own.stage, own.subject, own.schema) == ("answer", "a", None)
+    assert "who is it" in own.messages[-1].text and "one" not in own.messages[-1].text.split()
+
+
+@pytest.mark.parametrize("own", ["", "  ", LOST])
+def test_where_it_says_nothing_there_is_one_text_less(own):
+    model = Knows(own)
+    (answer,) = ask(model, items("one"), own_answer=True)
+    assert answer.status == "ok" and model.maps == ["one"]
+    (alone,) = ask(Knows(own), items(), own_answer=True)
+    assert (alone.status, alone.reason) == ("refused", "nothing was retrieved")
+
+
+def test_with_nothing_retrieved_its_own_answer_is_all_there_is():
+    model = Knows()
+    (answer,) = ask(model, items(), own_answer=True)
+    assert answer.status == "ok" and len(model.maps) == 1
+
+
+def test_each_question_has_its_own_and_a_failed_one_none():
+    asked = Questions(("a", "b", "c"), ("who", "where", "when"), failed={1: "timeout: 60 s"})
+    model = Knows()
+    answers = ask(model, items("one"), items("one"), items("one"), questions=asked, own_answer=True)
+    assert [answer.status for answer in answers] == ["ok", "failed", "ok"]
+    assert [r.subject for r in model.asked if r.purpose == "own"] == ["a", "c"]
+    assert sorted(r.subject for r in model.asked if r.purpose == "map") == ["a", "a", "c", "c"]
+
+
+def test_an_own_answer_longer_than_the_window_leaves_room_for_is_cut_like_any_text():
+    window = overhead({"map_tokens": 20}, count) + 60
+    model = Knows("word " * 200, window=window + 200)
+    (answer,) = ask(model, items("one"), own_answer=True, map_tokens=220, max_tokens=40)
+    assert answer.status == "ok"
+
+
+def test_without_it_nothing_is_asked_beforehand():
+    model = Knows()
+    ask(model, items("one"))
+    assert [r.purpose for r in model.asked] == ["map", "reduce"]

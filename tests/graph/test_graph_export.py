@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from graphrag_bench.chunking.types import Chunk
 from graphrag_bench.errors import UserError
+from graphrag_bench.graph.claims import CLAIM_SCHEMA
 from graphrag_bench.graph.communities import Hierarchy, ReportRows
 from graphrag_bench.graph.exporters import FORMATS, export
 from graphrag_bench.graph.graph import KINDS, Graph, incidence
@@ -282,3 +283,51 @@ def test_folders_that_hold_no_graph(tmp_path):
     (tmp_path / "reports.parquet").write_bytes(b"PAR1")
     with pytest.raises(UserError, match="cannot be read"):
         imported(tmp_path)
+
+
+def claimed():
+    rows = [
+        {"subject": 0, "object": -1, "chunk": 2, "type": "fraud", "status": "true", "start": "", "end": "2001",
+         "description": NASTY, "source": ""},
+        {"subject": 1, "object": 0, "chunk": -1, "type": "", "status": "", "start": "", "end": "", "description": "d",
+         "source": "s"},
+    ]  # fmt: skip
+    return replace(sample(), claims=pa.Table.from_pylist(rows, schema=CLAIM_SCHEMA))
+
+
+@pytest.mark.parametrize("format", ["parquet", "store"])
+def test_claims_come_back_with_the_chunks_they_were_found_in(tmp_path, format):
+    graph, folder = claimed(), tmp_path / "out"
+    if format == "store":
+        folder.mkdir()
+        graph.save(folder)
+        assert imported(folder).graph.claims.equals(graph.claims)
+        return
+    export(graph, CHUNKS, folder, "parquet")
+    assert imported(folder).graph.claims.equals(graph.claims)
+    moved = imported(folder, (replace_id(CHUNKS[2], 0), replace_id(CHUNKS[0], 1)))
+    assert moved.graph.claims["chunk"].to_pylist() == [0, -1]
+    assert moved.graph.claims.drop_columns(["chunk"]).equals(graph.claims.drop_columns(["chunk"]))
+
+
+def replace_id(chunk, number):
+    return chunk._replace(id=number) if hasattr(chunk, "_replace") else replace(chunk, id=number)
+
+
+def test_a_graph_imported_again_with_other_claims_is_another(tmp_path):
+    export(claimed(), CHUNKS, tmp_path / "out", "parquet")
+    inputs = REGISTRY.get("builder", "imported").extra["inputs"]
+    before = inputs({"path": str(tmp_path / "out")})
+    table = pq.read_table(tmp_path / "out" / "claims.parquet")
+    pq.write_table(table.slice(1), tmp_path / "out" / "claims.parquet")
+    assert inputs({"path": str(tmp_path / "out")}) != before
+
+
+@pytest.mark.parametrize(("name", "value"), [("subject", -1), ("subject", 9), ("object", 9), ("chunk", 9)])
+def test_a_claim_about_no_node_is_a_fault(tmp_path, name, value):
+    export(claimed(), CHUNKS, tmp_path / "out", "parquet")
+    rows = pq.read_table(tmp_path / "out" / "claims.parquet").to_pylist()
+    rows[0][name] = value
+    pq.write_table(pa.Table.from_pylist(rows, schema=CLAIM_SCHEMA), tmp_path / "out" / "claims.parquet")
+    with pytest.raises(UserError, match=f"column {name}"):
+        imported(tmp_path / "out")

@@ -209,3 +209,11 @@ def test_faults_of_a_file_of_examples(tmp_path, written, said):
         found_by(Model(), examples=str(file))
     with pytest.raises(UserError, match="no file"):
         found_by(Model(), examples=str(tmp_path / "nowhere"))
+
+
+def test_a_passage_cut_for_the_claims_alone_is_counted_once():
+    model = Model(records=[records("A")], claims=[{"claims": [claim("A", "It burned.")]}], window=2000)
+    found = found_by(model, gleaning=0, claims=True, text="word " * 600, record_tokens=100, claim_tokens=1300)
+    assert model.asked[0].messages[-1].text.split().count("word") == 600
+    assert model.asked[1].messages[-1].text.split().count("word") < 600
+    assert found.statistics()["cut"] == 1

@@ -12,14 +12,18 @@ from graphrag_bench.registry import REGISTRY
 
 pytest.importorskip("faiss")
 pytest.importorskip("hnswlib")
+pytest.importorskip("chnsw")
 
 CHOICES = [
     ("faiss", {"kind": "flat"}),
     ("faiss", {"kind": "hnsw"}),
     ("faiss", {"kind": "ivf", "nlist": 40, "nprobe": 32}),
     ("hnswlib", {}),
+    ("chnsw", {}),
+    ("chnsw", {"dtype": "float16"}),
+    ("chnsw", {"dtype": "int8"}),
 ]
-NAMES = ["flat", "hnsw", "ivf", "hnswlib"]
+NAMES = ["flat", "hnsw", "ivf", "hnswlib", "chnsw", "chnsw16", "chnsw8"]
 
 
 def unit(rng, n, dim=64):
@@ -64,8 +68,9 @@ def test_the_same_vectors_give_the_same_files_and_a_row_does_not_hang_on_its_bat
     rng = np.random.default_rng(1)
     matrix, queries = unit(rng, 800, 16), unit(rng, 12, 16)
     one, other = opened(choice, matrix, tmp_path / "a"), opened(choice, matrix, tmp_path / "b")
-    for file in sorted((tmp_path / "a").iterdir()):
-        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes(), file.name
+    for file in sorted(path for path in (tmp_path / "a").rglob("*") if path.is_file()):
+        name = file.relative_to(tmp_path / "a")
+        assert file.read_bytes() == (tmp_path / "b" / name).read_bytes(), name
     whole = one.nearest(queries, 7)
     one.nearest(queries, 200)  # a wide search before must not change a narrow one after
     for row, (ids, scores) in enumerate(whole):
@@ -112,7 +117,7 @@ def test_more_asked_for_than_there_are_none_there_and_none_asked(choice, tmp_pat
 
 def test_a_seed_changes_the_graph(tmp_path):
     matrix = unit(np.random.default_rng(4), 400, 8)
-    for name in ("faiss", "hnswlib"):
+    for name in ("faiss", "hnswlib", "chnsw"):
         for seed in (0, 1):
             (tmp_path / f"{name}{seed}").mkdir()
             backend(name, {"seed": seed}).build(matrix, tmp_path / f"{name}{seed}")
@@ -130,7 +135,9 @@ def test_exact_has_no_engine(tmp_path):
 
 def test_facts_count_distinct_vectors(tmp_path):
     matrix = np.array([[1, 0], [0, 1], [1, 0], [-0.0, 1]], np.float32)
-    assert backend("hnswlib", {}).build(matrix, tmp_path) == {"vectors": 4, "distinct": 2}
+    for name in ("hnswlib", "chnsw"):
+        (tmp_path / name).mkdir()
+        assert backend(name, {}).build(matrix, tmp_path / name) == {"vectors": 4, "distinct": 2}
     groups = DistinctRows.of(matrix)
     assert groups.representatives.tolist() == [0, 1]
     assert groups.expand(np.array([[1, 0], [-1, 1]]), 3).tolist() == [[1, 3, 0], [1, 3, -1]]
@@ -147,3 +154,9 @@ def test_a_missing_library_is_named_with_its_extra(name, library, tmp_path, monk
 def test_settings_out_of_range_are_refused(settings):
     with pytest.raises(UserError, match=next(iter(settings))):
         backend("faiss", settings)
+
+
+@pytest.mark.parametrize("settings", [{"m": 1}, {"ef_search": 0}, {"ef_construction": 0}, {"seed": -1}])
+def test_settings_of_chnsw_out_of_range_are_refused(settings):
+    with pytest.raises(UserError, match=next(iter(settings))):
+        backend("chnsw", settings)

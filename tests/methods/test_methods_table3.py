@@ -42,6 +42,13 @@ TABLE_3 = {
     "hirag_no_index": "VDB + TopInCommunity | - | Occurrence | Bridge | Entity",
     "hirag_no_bridge": "VDB | - | Occurrence | - | Entity",
     "ket_rag": "TypedVDB | Onehop | Occurrence + NearNodes + Fuse | - | -",
+    # ArchRAG and its ablations, and GraphRAG's global search over its communities
+    **dict.fromkeys(
+        ("archrag", "archrag_spec", "archrag_spec_noaug", "archrag_leiden", "archrag_single", "archrag_direct"),
+        "- | Onehop + Similar | - | - | Hierarchical",
+    ),
+    "archrag_entity": "VDB | Onehop + Similar | - | - | -",
+    "graphrag_ac": "- | - | - | - | Layer",
     # the conditions of the GraphRAG paper (section 4.1.2)
     **dict.fromkeys(("graphrag_c0", "graphrag_c1", "graphrag_c2", "graphrag_c3"), "- | - | - | - | Layer"),
     "graphrag_ts": "- | - | All | - | -",
@@ -80,6 +87,8 @@ SPELLED = {
     # not among the 19: of HiRAG and KET-RAG
     "node.top_in_community": "TopInCommunity", "subgraph.bridge": "Bridge", "node.typed_vdb": "TypedVDB",
     "chunk.near_nodes": "NearNodes",
+    # not among the 19: of ArchRAG
+    "community.hierarchical": "Hierarchical",
     # not among the 19: METHODS §2, "Extra", and the baseline
     "chunk.vdb": "VDB", "community.vdb": "VDB", "chunk.bm25": "BM25", "chunk.all": "All",
 }  # fmt: skip

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from graphrag_bench.chunking.types import Chunk
 from graphrag_bench.graph.communities import REPORT_SCHEMA, Hierarchy, Reports
+from graphrag_bench.index.hierarchy import HierarchyIndex, community_layers
 from graphrag_bench.index.vectors import ChunkVectors, CommunityVectors, NodeVectors, RelationshipVectors
 from graphrag_bench.pipeline.texts import Questions
 from graphrag_bench.pipeline.values import Nodes, Relationships
@@ -19,19 +20,30 @@ from operators.chunk.aggregator import aggregator as chunk_aggregator
 from operators.chunk.all import every
 from operators.chunk.from_rel import from_rel
 from operators.chunk.fuse import fuse
+from operators.chunk.near_nodes import near_nodes
 from operators.chunk.occurrence import occurrence
 from operators.chunk.of_nodes import of_nodes
+from operators.chunk.otherwise import otherwise
+from operators.chunk.ppr import ppr as chunk_ppr
 from operators.chunk.vdb import vdb as chunk_vdb
 from operators.community.entity import entity
+from operators.community.hierarchical import hierarchical
 from operators.community.layer import layer
 from operators.community.vdb import vdb as community_vdb
+from operators.node.ends import ends
+from operators.node.exact import exact
 from operators.node.link import link
 from operators.node.onehop import onehop as node_onehop
 from operators.node.rel_node import rel_node
+from operators.node.top_in_community import top_in_community
+from operators.node.typed_vdb import typed_vdb
 from operators.node.vdb import vdb as node_vdb
 from operators.relationship.aggregator import aggregator as relationship_aggregator
+from operators.relationship.link import link as relationship_link
 from operators.relationship.onehop import onehop as relationship_onehop
+from operators.relationship.similar import similar
 from operators.relationship.vdb import vdb as relationship_vdb
+from operators.subgraph.bridge import bridge
 from operators.subgraph.khop_path import khop_path
 from operators.subgraph.steiner import steiner
 
@@ -42,6 +54,15 @@ OPERATORS = {
         s.questions, s.vectors(NodeVectors, s.graph.n_nodes), by="entities", top_k=k
     ),
     "node.link": lambda s, k: link(s.graph, s.questions, s.vectors(NodeVectors, s.graph.n_nodes), top_k=k),
+    "node.typed_vdb": lambda s, k: typed_vdb(
+        s.graph, s.questions, s.vectors(NodeVectors, s.graph.n_nodes), types=["Even"], top_k=k
+    ),
+    "node.exact": lambda s, k: exact(s.graph, s.questions).nodes,
+    "node.ends mean": lambda s, k: ends(s.graph, s.relationships, top_k=k),
+    "node.ends sum": lambda s, k: ends(s.graph, s.relationships, rule="sum", weight="score", top_k=k),
+    "node.top_in_community": lambda s, k: top_in_community(
+        s.graph, s.nodes, entity(s.graph, s.nodes, rank="count"), top_m=k
+    ),
     "node.rel_node order": lambda s, k: rel_node(s.graph, s.relationships, top_k=k),
     "node.rel_node degree": lambda s, k: rel_node(s.graph, s.relationships, rank="degree", top_k=k),
     "node.rel_node score": lambda s, k: rel_node(s.graph, s.relationships, rank="score", top_k=k),
@@ -51,12 +72,28 @@ OPERATORS = {
     "relationship.vdb": lambda s, k: relationship_vdb(
         s.graph, s.questions, s.vectors(RelationshipVectors, s.graph.n_relationships), top_k=k
     ),
+    "relationship.link": lambda s, k: relationship_link(
+        s.graph, s.questions, s.vectors(RelationshipVectors, s.graph.n_relationships), top_k=k
+    ),
+    "relationship.similar": lambda s, k: similar(
+        s.questions, s.vectors(RelationshipVectors, s.graph.n_relationships), s.relationships, top_k=k
+    ),
     "relationship.onehop degree": lambda s, k: relationship_onehop(s.graph, s.nodes, top_k=k),
     "relationship.onehop score": lambda s, k: relationship_onehop(s.graph, s.nodes, rank="score", top_k=k),
     "relationship.onehop weight": lambda s, k: relationship_onehop(s.graph, s.nodes, rank="weight", top_k=k),
+    "relationship.onehop both": lambda s, k: relationship_onehop(s.graph, s.nodes, ends="both", top_k=k),
+    "relationship.onehop source": lambda s, k: relationship_onehop(s.graph, s.nodes, ends="source", top_k=k),
     "relationship.aggregator": lambda s, k: relationship_aggregator(s.graph, s.nodes, top_k=k),
     "chunk.aggregator": lambda s, k: chunk_aggregator(s.graph, s.relationships, top_k=k),
     "chunk.vdb": lambda s, k: chunk_vdb(s.questions, s.vectors(ChunkVectors, s.graph.n_chunks), top_k=k),
+    "chunk.near_nodes": lambda s, k: near_nodes(
+        s.graph, s.questions, s.nodes, s.vectors(ChunkVectors, s.graph.n_chunks), top_k=k
+    ),
+    "chunk.ppr": lambda s, k: chunk_ppr(s.graph, s.nodes, top_k=k),
+    "chunk.ppr chunks": lambda s, k: chunk_ppr(s.graph, s.nodes, from_rel(s.graph, s.relationships), top_k=k),
+    "chunk.otherwise": lambda s, k: otherwise(
+        of_nodes(s.graph, s.nodes), from_rel(s.graph, s.relationships), top_k=k
+    ),
     "chunk.from_rel": lambda s, k: from_rel(s.graph, s.relationships, top_k=k),
     "chunk.occurrence": lambda s, k: occurrence(s.graph, s.relationships, top_k=k),
     "chunk.occurrence nodes": lambda s, k: occurrence(s.graph, None, s.nodes, rank="nodes", top_k=k),
@@ -75,12 +112,28 @@ OPERATORS = {
     "community.vdb": lambda s, k: community_vdb(
         s.graph, s.questions, s.vectors(CommunityVectors, s.graph.n_communities), top_k=k
     ),
+    "community.hierarchical nodes": lambda s, k: hierarchical(s.graph, s.questions, s.index, top_k=k).nodes,
+    "community.hierarchical one layer": lambda s, k: hierarchical(
+        s.graph, s.questions, s.index, max_layer=1, top_k=k
+    ).communities,
+    "community.hierarchical entities": lambda s, k: hierarchical(
+        s.graph, s.questions, s.index, by="entities", top_k=k
+    ).communities,
+    "community.hierarchical entities pooled": lambda s, k: hierarchical(
+        s.graph, s.questions, s.index, by="entities", pooled=True, top_k=k
+    ).communities,
+    "subgraph.bridge": lambda s, k: bridge(s.graph, s.nodes),
     "subgraph.khop_path": lambda s, k: khop_path(s.graph, s.nodes, hops=4, max_paths=k),
     "subgraph.khop_path per_pair": lambda s, k: khop_path(s.graph, s.nodes, hops=4, max_paths=k, per_pair=3),
     "subgraph.steiner": lambda s, k: steiner(s.graph, s.nodes, s.relationships),
     "subgraph.steiner rustworkx": lambda s, k: steiner(s.graph, s.nodes, s.relationships, solver="rustworkx"),
 }
-READS_QUESTIONS = {n for n in OPERATORS if n.split()[0].endswith(("vdb", "link", "all", "layer"))}
+_BY_QUESTION = ("vdb", "link", "all", "layer", "hierarchical", "exact", "near_nodes", "similar")
+READS_QUESTIONS = {n for n in OPERATORS if n.split()[0].endswith(_BY_QUESTION)}
+K_IS_OF_PARTS = {  # of a text's hits, of a community's members; or there is none
+    "node.link", "node.exact", "node.top_in_community", "subgraph.bridge", "subgraph.steiner", "subgraph.steiner rustworkx",
+}  # fmt: skip
+MENTIONS = ["a", "b", "c", "n0", "N1"]  # two of them are names of nodes
 each = pytest.mark.parametrize("name", OPERATORS)
 
 
@@ -106,10 +159,15 @@ class Scene:
     def chunks(self):
         return tuple(Chunk(number, "text", "", (), 1) for number in range(self.graph.n_chunks))
 
+    @property
+    def index(self):
+        nodes, communities = self.vectors(NodeVectors, self.graph.n_nodes), self.vectors(CommunityVectors, 9)
+        return HierarchyIndex(nodes, communities, community_layers(self.graph))
+
     def vectors(self, kind, n):
         """Vectors with twins among them; every text has a vector of its own."""
         rng = np.random.default_rng(5)
-        texts = {t: rng.normal(size=4) for t in [f"about q{i}?" for i in range(8)] + list("abc")}
+        texts = {t: rng.normal(size=4) for t in [f"about q{i}?" for i in range(8)] + list(MENTIONS)}
         matrix = rng.normal(size=(n, 4))
         matrix[n // 2 :] = matrix[: n - n // 2]
         matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
@@ -129,6 +187,8 @@ def with_communities(graph, seed):
     """Two levels: the nodes split in three, then in six; the first report failed, the second has no rating."""
     rng = np.random.default_rng(seed)
     n = graph.n_nodes
+    types = pa.array([("even", "odd")[node % 2] for node in range(n)], pa.string())
+    graph = replace(graph, nodes=graph.nodes.append_column("type", types))
     fine = rng.integers(0, 6, n)
     members = np.zeros((9, n), np.float32)
     members[fine // 2, np.arange(n)] = 1
@@ -149,7 +209,7 @@ def scene_of(small, graph, node_rows, relationship_rows, seed=0, failed=None):
     size = len(node_rows)
     ids = tuple(f"q{n}" for n in range(size))
     rng = np.random.default_rng(seed)
-    entities = tuple(tuple(rng.choice(list("abc"), int(rng.integers(0, 4))).tolist()) for _ in ids)
+    entities = tuple(tuple(rng.choice(MENTIONS, int(rng.integers(0, 4))).tolist()) for _ in ids)
     questions = Questions(ids, tuple(f"about {i}?" for i in ids), entities, failed=failed or {})
     return Scene(small, with_communities(graph, seed), questions, node_rows, relationship_rows)
 
@@ -210,7 +270,7 @@ def test_duplicates_count_once_and_a_larger_k_only_adds(small, name, seed):
     )
     whole = plain(OPERATORS[name](scene, 1000))
     assert plain(OPERATORS[name](doubled, 1000)) == whole
-    if "steiner" not in name and "entities" not in name and "link" not in name:  # these take k for each text
+    if name not in K_IS_OF_PARTS and "entities" not in name:
         assert [row[:2] for row in whole] == plain(OPERATORS[name](scene, 2))
 
 
@@ -238,7 +298,7 @@ def test_one_node_with_and_without_a_loop(small, name, edges):
 def test_an_isolated_node_is_at_home_everywhere(small, name):
     graph = small.graph_of(4, [(0, 1, "fact", 1.0), (1, 2, "synonym", 1.0)], [(0, 0), (1, 0)], [(0, 0)])
     alone = plain(OPERATORS[name](scene_of(small, graph, [([3], [1.0])], [([], [])]), 5))
-    expected = {"node.onehop seeds": [(3, 1.0)]}.get(name, [])
+    expected = [(3, 1.0)] if name in ("node.onehop seeds", "node.top_in_community") else []
     if name.split()[0] not in {n.split()[0] for n in READS_QUESTIONS} | {"community.entity", "subgraph.steiner"}:
         assert alone == [expected]
     elif name.startswith("subgraph.steiner"):

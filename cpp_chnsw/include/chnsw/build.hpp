@@ -52,8 +52,8 @@ struct Source {
   }
 };
 
-// Groups of equal rows (positions ascending). Only the first of a group is a node of the graph; the others hang on it in
-// a chain, so that a thousand copies of a vector cost no more than a thousand links and cut nothing off.
+// Groups of equal rows (positions ascending). Only the first of a group is a node of the graph; the others hang on it
+// in a chain, so that a thousand copies of a vector cost no more than a thousand links and cut nothing off.
 inline std::vector<std::vector<std::uint32_t>> equal_rows(const Level& level) {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> hashes(level.n);
   const std::size_t words = level.stride / 2;
@@ -313,6 +313,7 @@ class HierarchyBuilder {
     for (std::uint32_t& p : order) p += from;
     std::erase_if(order, [&](std::uint32_t p) { return copies[p] != 0; });
     graph.insert(order);
+    graph.thin();
     graph.compact();
   }
 

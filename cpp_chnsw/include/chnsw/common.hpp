@@ -34,7 +34,7 @@ struct Settings {
   std::uint32_t m = 32;                 // links a new node chooses; a list holds at most 2m
   std::uint32_t ef_construction = 100;  // candidates kept while a node is inserted
   std::uint64_t seed = 0;
-  std::uint32_t exact_below = 300;  // layers with at most so many vectors are searched exactly
+  std::uint32_t exact_below = 50;   // layers with at most so many vectors are searched exactly
   std::uint32_t entries = 4;        // nodes of a layer whose links start the search of the next one
 };
 

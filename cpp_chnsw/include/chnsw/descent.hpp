@@ -1,10 +1,11 @@
-// The search of a hierarchy from the top down (ArchRAG's Algorithm 2): the links of the best nodes found in one level are
-// where the search of the next one starts.
+// The search of a hierarchy from the top down (ArchRAG's Algorithm 2): the links of the best nodes found in one level
+// are where the search of the next one starts.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -19,8 +20,8 @@
 
 namespace chnsw {
 
-// What is wanted of one level: the `keep` best keys (their position field holds the *user's id*) of a search with a pool
-// of `ef`, written to keys[query * keep + rank], kNoKey where there are fewer.
+// What is wanted of one level: the `keep` best keys (their position field holds the *user's id*) of a search with a
+// pool of `ef`, written to keys[query * keep + rank], kNoKey where there are fewer.
 struct Wanted {
   std::size_t ef = 1;
   std::size_t keep = 0;
@@ -55,7 +56,7 @@ class Descent {
           search_graph(l, queries, query, wanted[l], *scratches[worker], true);
         });
         for (auto& scratch : scratches) counted[l].graph += std::exchange(scratch->computed, 0);
-        exact = counted[l].graph * graph_cost() > std::uint64_t{levels_[l].n} * kProbes;
+        exact = counted[l].graph * kGraphCost > std::uint64_t{levels_[l].n} * kProbes;
       }
       // Queries that start near each other follow each other, so that what one has read the next finds in the cache.
       if (count > 1 && l > 0 && !exact)
@@ -81,14 +82,17 @@ class Descent {
   bool searched_exactly(const Level& level) const { return level.n <= settings_.exact_below; }
 
  private:
-  // A large batch asks a few of its queries what the graph costs them, and is compared with every row where that is less:
-  // the upper layers with a large ef, and data without structure. `exact_below` 0 turns this off.
+  // A large batch asks a few of its queries what the graph costs them, and is compared with every row where that is
+  // less: the upper layers with a large ef, and data without structure. `exact_below` 0 turns this off.
   static constexpr std::size_t kProbes = 8, kLargeBatch = 128;
-  // Distances that a batch computes side by side while the graph computes one (measured: 3.9, and 2 in bytes).
-  std::uint64_t graph_cost() const { return settings_.dtype == Dtype::float32 ? 4 : 2; }
+  static constexpr std::uint32_t kQuantisedFrom = 1024;
+  static constexpr std::size_t kRankedMore = 4;  // nodes ranked again at a time
+  // A batch computes about four distances side by side while the graph computes one (two where that reads bytes). One
+  // of the graph counts as two, so that what a batch compares stays below twice what the graph would have compared.
+  static constexpr std::uint64_t kGraphCost = 2;
   bool may_pay_exactly(const Level& level, const Wanted& wanted, std::size_t count) const {
     return settings_.exact_below != 0 && count >= kLargeBatch &&
-           level.n < graph_cost() * 2 * settings_.m * (wanted.ef + settings_.entries);
+           level.n < kGraphCost * 2 * settings_.m * (wanted.ef + settings_.entries);
   }
 
   void search_exactly(std::size_t l, const float* queries, std::size_t begin, std::size_t end, const Wanted& wanted,
@@ -124,14 +128,15 @@ class Descent {
     const Kernels& k = kernels();
     const CompactLists lists{level};
     const FloatDistances exact(k, settings_, level, vector);
-    if (settings_.dtype == Dtype::float32) {
+    // A small level stays in the cache as it is: quantising the query and ranking again would cost more than they save.
+    if (settings_.dtype == Dtype::float32 || (level.n < kQuantisedFrom && settings_.exact_below != 0)) {
       traverse(lists, level.n, exact, starts, start_counts_[query], ef, s);
     } else {
       if (settings_.dtype == Dtype::float16)
         traverse(lists, level.n, HalfDistances(k, settings_, level, vector), starts, start_counts_[query], ef, s);
       else
         traverse(lists, level.n, ByteDistances(k, settings_, level, vector, s), starts, start_counts_[query], ef, s);
-      rank_again(exact, s);
+      rank_again(exact, std::max<std::size_t>(wanted.keep, settings_.entries), s);
     }
     if (probe) return;
     const Key* const keys = s.pool.keys();
@@ -156,14 +161,33 @@ class Descent {
     for (std::size_t e = 0; e < start_counts_[query]; ++e) starts[e] = level.down[position_of(keys[e])];
   }
 
-  // The pool's nodes by their float32 distances.
-  static void rank_again(const FloatDistances& distances, Scratch& s) {
+  // The pool's nodes by their float32 distances: as many of them as can still be among the `keep` best. The quantised
+  // distances differ from the true ones by a constant of the query (l2) and an error, which the nodes ranked so far
+  // show: what lies behind the keep-th of them by more than that is left out.
+  static void rank_again(const FloatDistances& distances, std::size_t keep, Scratch& s) {
     const std::size_t size = s.pool.size();
     s.reserve(size);
-    for (std::size_t i = 0; i < size; ++i) s.rows[i] = position_of(s.pool.keys()[i]);
-    distances(s.rows.data(), size, s.distances.data(), s);
-    for (std::size_t i = 0; i < size; ++i) s.pool.keys()[i] = key_of(s.distances[i], s.rows[i]);
-    std::sort(s.pool.keys(), s.pool.keys() + size);
+    Key* const keys = s.pool.keys();
+    float lowest = std::numeric_limits<float>::infinity(), highest = -lowest;
+    std::size_t done = 0;
+    while (done < size) {
+      const std::size_t count = std::min(size - done, done == 0 ? keep + kRankedMore : kRankedMore);
+      for (std::size_t i = 0; i < count; ++i) s.rows[i] = position_of(keys[done + i]);
+      distances(s.rows.data(), count, s.distances.data(), s);
+      for (std::size_t i = 0; i < count; ++i) {
+        const float difference = s.distances[i] - distance_of(keys[done + i]);
+        lowest = std::min(lowest, difference);
+        highest = std::max(highest, difference);
+        keys[done + i] = key_of(s.distances[i], s.rows[i]);
+      }
+      done += count;
+      std::sort(keys, keys + done);
+      if (done == size || done < keep) continue;
+      // The differences still to come are taken to be at least `lowest` less half the spread.
+      const float least = lowest - 0.5f * (highest - lowest);
+      if (distance_of(keys[done]) + least > distance_of(keys[keep - 1])) break;
+    }
+    s.pool.cut(done);
   }
 
   const Settings& settings_;

@@ -16,8 +16,8 @@ namespace chnsw {
 inline constexpr std::size_t kExactQueries = 64;  // queries of a block
 inline constexpr std::size_t kExactRows = 48;     // rows of a tile: with the queries' rows they stay in the cache
 
-// Fills scratch.pools[i] with the `keep` best of rows [0, n) of x for the i-th of `count` queries (rows of q). The key's
-// position is label(row); a row for which skip(i, row) holds is left out.
+// Fills scratch.pools[i] with the `keep` best of rows [0, n) of x for the i-th of `count` queries (rows of q). The
+// key's position is label(row); a row for which skip(i, row) holds is left out.
 template <class Label, class Skip>
 void exact_block(const Kernels& k, Metric metric, const float* q, std::size_t count, const float* x, std::size_t n,
                  std::size_t stride, std::size_t keep, Label&& label, Skip&& skip, Scratch& s) {

@@ -246,7 +246,8 @@ inline void save_file(const std::filesystem::path& path, const Settings& s, cons
   header.levels = static_cast<std::uint32_t>(levels.size());
   std::vector<FileLevel> table(levels.size());
   // The checksum runs over the header (in 96 bytes) and everything behind it; all pieces are multiples of 32 bytes.
-  const std::size_t table_bytes = round_up(sizeof(FileHeader) + table.size() * sizeof(FileLevel), 64) - sizeof(FileHeader);
+  const std::size_t table_bytes =
+      round_up(sizeof(FileHeader) + table.size() * sizeof(FileLevel), 64) - sizeof(FileHeader);
   std::uint64_t at = sizeof(FileHeader) + table_bytes;
   for (std::size_t l = 0; l < levels.size(); ++l) {
     table[l].layer = levels[l].layer;
@@ -341,7 +342,8 @@ inline Loaded load_file(const std::filesystem::path& path, bool map) {
   if (header.file_bytes != bytes)
     damaged("it has " + std::to_string(bytes) + " bytes and should have " + std::to_string(header.file_bytes));
   if (header.levels < 1 || header.levels > kMaxLevels) damaged("number of levels");
-  if (file_detail::checksum(header, data + sizeof header, bytes - sizeof header) != header.checksum) damaged("checksum");
+  if (file_detail::checksum(header, data + sizeof header, bytes - sizeof header) != header.checksum)
+    damaged("checksum");
   Settings& s = loaded.settings;
   s.dim = header.dim;
   s.metric = static_cast<Metric>(header.metric);
@@ -371,7 +373,8 @@ inline Loaded load_file(const std::filesystem::path& path, bool map) {
     each_array(level, [&]<class T>(Array<T>& array) {
       const std::uint64_t offset = entry.offset[i], size = entry.size[i];
       ++i;
-      if (offset > bytes || offset % kAlignment != 0 || size > (bytes - offset) / sizeof(T)) damaged("place of an array");
+      if (offset > bytes || offset % kAlignment != 0 || size > (bytes - offset) / sizeof(T))
+        damaged("place of an array");
       if (size != 0) array = Array<T>::view(reinterpret_cast<const T*>(data + offset), size);
     });
   }

@@ -43,7 +43,7 @@ class GraphBuilder {
  public:
   GraphBuilder(const Settings& settings, Level& level, Scratches& scratches, Workers& workers)
       : settings_(settings), level_(level), workers_(workers), lists_(level.n, 2 * std::size_t{settings.m}),
-        scratches_(workers.size()), source_(scratches), is_in_(level.n, 0) {
+        scratches_(workers.size()), source_(scratches), is_in_(level.n, 0), changed_(level.n, 0) {
     for (auto& scratch : scratches_) {
       scratch = scratches.take();
       scratch->computed = 0;
@@ -86,6 +86,22 @@ class GraphBuilder {
     }
   }
 
+  // Prunes each list that has changed, the links that others made to the node included: what the heuristic would not
+  // have chosen costs distances in every search. The nearest few stay in any case.
+  void thin() {
+    workers_.run(level_.n, 256, [&](std::size_t begin, std::size_t end, unsigned worker) {
+      Scratch& s = *scratches_[worker];
+      for (std::size_t p = begin; p < end; ++p) {
+        const auto position = static_cast<std::uint32_t>(p);
+        const std::size_t count = lists_.size(position);
+        if (!changed_[p] || count <= kNearestKept) continue;
+        s.reserve(count);
+        std::copy(lists_.list(position), lists_.list(position) + count, s.rows.begin());
+        lists_.set(position, s.rows.data(), prune_rows(position, count, lists_.width, s));
+      }
+    });
+  }
+
   void add_edge(std::uint32_t from, std::uint32_t to) { extra_.emplace_back(from, to); }
 
   // Writes the level's compressed rows: lists by position, each neighbour once.
@@ -116,6 +132,7 @@ class GraphBuilder {
 
  private:
   static constexpr std::size_t kFirstBatch = 16, kLastBatch = 512;
+  static constexpr std::size_t kNearestKept = 4;  // links of a node to its nearest neighbours that no pruning takes
   static constexpr std::size_t kExactInserted = 4096;  // up to so many inserted nodes are all compared
 
   void insert_batch(const std::vector<std::uint32_t>& batch) {
@@ -185,17 +202,30 @@ class GraphBuilder {
     std::uint32_t kept[kMaxDegreeSetting];
     const std::size_t count = prune(s.pool.keys(), s.pool.size(), settings_.m, kept, s);
     lists_.set(position, kept, count);
+    changed_[position] = 1;
+  }
+
+  // Prunes the first `count` of s.rows, any neighbours of `position`, in place; returns how many are left.
+  std::size_t prune_rows(std::uint32_t position, std::size_t count, std::size_t most, Scratch& s) const {
+    const FloatDistances distances(kernels(), settings_, level_, level_.row(position));
+    distances(s.rows.data(), count, s.distances.data(), s);
+    s.keys.clear();
+    for (std::size_t i = 0; i < count; ++i) s.keys.push_back(key_of(s.distances[i], s.rows[i]));
+    std::sort(s.keys.begin(), s.keys.end());
+    return prune(s.keys.data(), count, most, s.rows.data(), s, kNearestKept);
   }
 
   // HNSW's heuristic (Algorithm 4): a candidate is kept if it is nearer to the node than to everything kept so far.
-  std::size_t prune(const Key* candidates, std::size_t count, std::size_t most, std::uint32_t* kept, Scratch& s) const {
+  // The first `least` are kept without asking.
+  std::size_t prune(const Key* candidates, std::size_t count, std::size_t most, std::uint32_t* kept, Scratch& s,
+                    std::size_t least = 0) const {
     std::size_t size = 0;
     for (std::size_t i = 0; i < count && size < most; ++i) {
       const std::uint32_t candidate = position_of(candidates[i]);
       const float own = distance_of(candidates[i]);
       const FloatDistances distances(kernels(), settings_, level_, level_.row(candidate));
       bool good = true;
-      for (std::size_t j = 0; good && j < size; j += 4) {
+      for (std::size_t j = 0; size >= least && good && j < size; j += 4) {
         float out[4];
         const std::size_t group = std::min<std::size_t>(4, size - j);
         distances(kept + j, group, out, s);
@@ -232,14 +262,8 @@ class GraphBuilder {
       if (std::find(lists_.list(target), lists_.list(target) + had, source) == lists_.list(target) + had)
         s.rows[count++] = source;
     }
-    if (count > lists_.width) {
-      const FloatDistances distances(kernels(), settings_, level_, level_.row(target));
-      distances(s.rows.data(), count, s.distances.data(), s);
-      s.keys.clear();
-      for (std::size_t i = 0; i < count; ++i) s.keys.push_back(key_of(s.distances[i], s.rows[i]));
-      std::sort(s.keys.begin(), s.keys.end());
-      count = prune(s.keys.data(), count, lists_.width, s.rows.data(), s);
-    }
+    if (count > lists_.width) count = prune_rows(target, count, lists_.width, s);
+    changed_[target] = 1;
     lists_.set(target, s.rows.data(), count);
   }
 
@@ -250,7 +274,7 @@ class GraphBuilder {
   SlotLists lists_;
   std::vector<std::unique_ptr<Scratch>> scratches_;
   Scratches& source_;
-  std::vector<std::uint8_t> is_in_;
+  std::vector<std::uint8_t> is_in_, changed_;
   std::vector<std::uint32_t> inserted_, before_, after_;
   std::vector<Edge> edges_, extra_;
   std::vector<std::size_t> groups_;

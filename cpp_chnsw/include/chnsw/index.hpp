@@ -89,8 +89,8 @@ class Index {
   }
 
   // For each of `layers` in their order: the k best of each query, padded with -1 and infinity.
-  std::vector<Hits> search(const Matrix& queries, std::size_t k, std::size_t ef, const std::vector<std::uint32_t>& layers,
-                           unsigned threads) const {
+  std::vector<Hits> search(const Matrix& queries, std::size_t k, std::size_t ef,
+                           const std::vector<std::uint32_t>& layers, unsigned threads) const {
     if (k < 1 || k > kMaxEf) throw ValueError("k must be between 1 and 1048576.");
     if (ef < 1 || ef > kMaxEf) throw ValueError("ef must be between 1 and 1048576.");
     check_rows(queries, "the queries");

@@ -25,8 +25,9 @@ namespace chnsw {
 inline constexpr std::size_t kPadding = 16;      // values of a row of floats or halves: one AVX-512 register
 inline constexpr std::size_t kBytePadding = 64;  // of a row of bytes
 
-// Which rows of a panel of 32 may be nearer than what a query has: those whose quantised product, with its greatest error,
-// reaches the query's threshold (links.hpp says how). The panel holds four bytes of each of the 32 rows, then the next four.
+// Which rows of a panel of 32 may be nearer than what a query has: those whose quantised product, with its greatest
+// error, reaches the query's threshold (links.hpp says how). The panel holds four bytes of each of the 32 rows, then the
+// next four.
 struct Panel {
   const std::uint8_t* bytes;  // biased by 128
   std::size_t groups;         // of four bytes
@@ -54,8 +55,8 @@ struct Kernels {
   Tile ip_tile, l2_tile;
   HalfRows ip_half, l2_half;
   ByteRows dot_byte;  // rows are biased by 128 and unsigned
-  // A bit is set where product * scales + norm * row error + error * row norm + row offset >= threshold. nullptr where it
-  // would not be faster than computing the distances.
+  // A bit is set where product * scales + norm * row error + error * row norm + row offset >= threshold. nullptr
+  // where it would not be faster than computing the distances.
   using Screen = void (*)(const PanelQuery* queries, std::size_t count, const Panel& panel, std::uint32_t* masks);
   Screen screen;
 };

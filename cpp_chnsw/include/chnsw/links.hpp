@@ -2,8 +2,8 @@
 //
 // The level below is cut into blocks of positions, which are near each other; a block is compared only where its centre
 // and radius do not exclude that it holds something nearer than what a search of the graph found first. What is left is
-// screened by 8-bit products with their greatest error, where the processor multiplies bytes four times as fast: with u = û +
-// e and x = x̂ + f, by Cauchy and Schwarz u·x <= û·x̂ + |û||f| + |e||x|. Only rows that pass are compared in float32.
+// screened by 8-bit products with their greatest error, where the processor multiplies bytes four times as fast: with
+// u = û + e and x = x̂ + f, by Cauchy and Schwarz u·x <= û·x̂ + |û||f| + |e||x|. Only rows that pass are compared in float32.
 #pragma once
 
 #include <algorithm>

@@ -71,6 +71,8 @@ class Pool {
     if (size_ == capacity_) worst_ = begin[size_ - 1];
     return at;
   }
+  // Forgets all but the first `size`.
+  void cut(std::size_t size) { size_ = std::min(size_, size); }
   // No distance above it is taken.
   float bound() const { return size_ < capacity_ ? std::numeric_limits<float>::infinity() : distance_of(worst_); }
 
@@ -174,13 +176,19 @@ class ByteDistances {
         stride_(level.byte_stride) {
     if (scratch.byte_query.size() < stride_) scratch.byte_query = Array<std::int8_t>(stride_);
     query_ = scratch.byte_query.data();
-    float greatest = 0x1p-100f;
-    for (std::size_t d = 0; d < s.dim; ++d) greatest = greater(greatest, std::fabs(query[d] * level.scale[d]));
+    constexpr std::size_t kLanes = 16;  // side by side, or each value would wait for the one before
+    float lanes[kLanes] = {}, greatest = 0x1p-100f;
+    const std::size_t whole = s.dim / kLanes * kLanes;
+    const float* const scale = level.scale.data();
+    for (std::size_t d = 0; d < whole; d += kLanes)
+      for (std::size_t j = 0; j < kLanes; ++j) lanes[j] = greater(lanes[j], std::fabs(query[d + j] * scale[d + j]));
+    for (const float lane : lanes) greatest = greater(greatest, lane);
+    for (std::size_t d = whole; d < s.dim; ++d) greatest = greater(greatest, std::fabs(query[d] * scale[d]));
     const float inverse = 127.0f / greatest;
     std::int32_t sum = 0;
     std::int8_t* const bytes = scratch.byte_query.data();
     for (std::size_t d = 0; d < s.dim; ++d) {
-      const auto byte = static_cast<std::int32_t>(round127(query[d] * level.scale[d] * inverse));
+      const auto byte = static_cast<std::int32_t>(round127(query[d] * scale[d] * inverse));
       bytes[d] = static_cast<std::int8_t>(byte);
       sum += byte;
     }

@@ -111,11 +111,11 @@ def _embedded(
     embedder: Embedder, texts: list[str], otherwise: NDArray[np.float32] | None = None
 ) -> NDArray[np.float32]:
     """Return the texts' vectors; where a text is empty, the other vector, or zeros."""
-    found = np.asarray(embedder.embed(texts, "passage"), dtype=np.float32)
-    empty = np.array([not text.strip() for text in texts], dtype=bool)
-    if empty.any():
-        found = np.array(found)
-        found[empty] = 0 if otherwise is None else otherwise[empty]
+    there = np.array([bool(text.strip()) for text in texts], dtype=bool)
+    if there.all():
+        return np.asarray(embedder.embed(texts, "passage"), dtype=np.float32)
+    found = np.zeros((len(texts), embedder.dim), np.float32) if otherwise is None else otherwise.copy()
+    found[there] = embedder.embed([text for text in texts if text.strip()], "passage")
     return found
 
 

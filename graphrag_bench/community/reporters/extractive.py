@@ -13,6 +13,7 @@ from graphrag_bench.community.sentences import Sentences
 from graphrag_bench.errors import UserError
 from graphrag_bench.graph.communities import ReportRows, Reports
 from graphrag_bench.graph.graph import Graph
+from graphrag_bench.graph.incident import FACTS, Kinds
 from graphrag_bench.registry import register
 
 _TITLE = 3  # members a title names
@@ -29,6 +30,7 @@ def extractive(
     sentences: Literal["graph", "chunks"] = "graph",
     members: int = 10,
     tokenizer: str = "regex",
+    kinds: Kinds = FACTS,
 ) -> Reports:
     """Put each report together from what the graph or the corpus says, in the order of what is best connected.
 
@@ -47,13 +49,14 @@ def extractive(
             members, ties in the order of the corpus.
         members: how many members are named and looked for.
         tokenizer: counts the tokens.
+        kinds: the kinds of relationship that count as facts and are told, best those the communities were made of.
 
     Raises:
         UserError: Sentences of chunks are asked for where there are no chunks.
     """
     if sentences == "chunks" and chunks is None:
         raise UserError("Sentences of chunks need the chunks.", "Set community.sentences=graph.")
-    elements = Elements(graph, by_weight=True)
+    elements = Elements(graph, kinds=kinds, by_weight=True)
     ratings = _ratings(graph.communities.level, elements.mass)
     starts = load_tokenizer(tokenizer).starts
 

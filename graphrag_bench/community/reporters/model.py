@@ -10,6 +10,7 @@ from graphrag_bench.community.packing import Packed, pack
 from graphrag_bench.errors import UserError
 from graphrag_bench.graph.communities import ReportRows, Reports
 from graphrag_bench.graph.graph import Graph
+from graphrag_bench.graph.incident import FACTS, Kinds
 from graphrag_bench.llm.base import ChatModel, Message, Reply, Request
 from graphrag_bench.llm.estimate import Calls, Scale, prompt_of
 from graphrag_bench.llm.window import prompt_tokens
@@ -27,7 +28,9 @@ def calls(settings: Mapping[str, Any], scale: Scale) -> Calls:
     """Return a call a community; a prompt tells its members and their share of the relationships, as far as it has room."""
     count = max(scale.communities, 1)
     facts = scale.relationships / max(scale.nodes, 1)
-    told = (scale.memberships or scale.nodes) / count * (scale.node_tokens * scale.described + facts * scale.fact_tokens)
+    told = (
+        (scale.memberships or scale.nodes) / count * (scale.node_tokens * scale.described + facts * scale.fact_tokens)
+    )
     fixed = prompt_of(*_turns("", settings["max_findings"]))
     prompt_tokens = fixed + min(told, settings["input_tokens"], scale.window)
     reply = min(scale.report_tokens, settings["report_tokens"])
@@ -43,13 +46,13 @@ async def by_model(
     input_tokens: int = 8000,
     report_tokens: int = 600,
     max_findings: int = 5,
+    kinds: Kinds = FACTS,
 ) -> Reports:
     """Ask for a report on each community: title, summary, rating from 0 to 10 and its reason, findings.
 
     The finest level first, since a community too large for the prompt is told by the reports on its parts; the calls of
-    a level run together. Facts alone are told, no other kind of relationship. A rating that is no number from 0 to 10 is
-    left out, and the reason says what the model wrote. Where a call fails the community has no report, says why, and its
-    parent is told its elements.
+    a level run together. A rating that is no number from 0 to 10 is left out, and the reason says what the model wrote.
+    Where a call fails the community has no report, says why, and its parent is told its elements.
 
     Args:
         graph: with its communities.
@@ -58,13 +61,14 @@ async def by_model(
         input_tokens: tokens of a community at most, where the window leaves as much (GraphRAG: 8,000).
         report_tokens: room for a reply; one cut there keeps its complete findings (GraphRAG: 2,000).
         max_findings: findings a report at most; the schema says so.
+        kinds: the kinds of relationship that are told, best those the communities were made of.
 
     Raises:
         UserError: The model's window leaves no room for a community.
     """
     hierarchy = graph.communities
     room = min(input_tokens, _room(model, report_tokens, max_findings))
-    elements = Elements(graph)
+    elements = Elements(graph, kinds=kinds)
     schema = _schema(max_findings, report_tokens)
     made: dict[int, Report] = {}
     cut = 0
@@ -81,7 +85,14 @@ async def by_model(
             packed.append(pack(elements.lines(number), texts, room, model.count))
         cut += sum(part.cut for part in packed)
         requests = [
-            Request(_turns(part.text, max_findings), report_tokens, "reports", "report", _subject(finest - level, number), schema)
+            Request(
+                _turns(part.text, max_findings),
+                report_tokens,
+                "reports",
+                "report",
+                _subject(finest - level, number),
+                schema,
+            )
             for number, part in zip(communities, packed, strict=True)
         ]
         replies = await model.ask_all(requests)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from graphrag_bench.chunking.types import ChunkTable
 from graphrag_bench.errors import UserError
@@ -18,10 +19,17 @@ from graphrag_bench.graph.graph import ATTRIBUTES, Graph
 from graphrag_bench.graph.importing import existing, files_digest
 from graphrag_bench.registry import register
 
-_SAVED = ("nodes.parquet", "relationships.parquet", "incidence.npz", "hierarchy.npz", "reports.parquet")
+_SAVED = (
+    "nodes.parquet",
+    "relationships.parquet",
+    "incidence.npz",
+    "hierarchy.npz",
+    "reports.parquet",
+    "claims.parquet",
+)
 _FLAT = (
     "nodes.parquet", "relationships.parquet", "chunks.parquet", MARK, "communities.parquet", "memberships.parquet",
-    "reports.parquet",
+    "reports.parquet", "claims.parquet",
 )  # fmt: skip
 
 
@@ -82,8 +90,16 @@ def build(chunks: ChunkTable, *, path: str) -> Built:
         graph,
         node_chunk=rechunked(graph.node_chunk, place, len(chunks)),
         relationship_chunk=rechunked(graph.relationship_chunk, place, len(chunks)),
+        claims=None if graph.claims is None else _moved(graph.claims, place),
     )
     return Built(moved, {"import": facts})
+
+
+def _moved(claims: pa.Table, place: NDArray[np.int64]) -> pa.Table:
+    """Return claims whose chunk ``c`` is ``place[c]``; a place of -1, and no chunk, is none."""
+    at = claims.schema.get_field_index("chunk")
+    chunk = np.append(place, -1)[claims["chunk"].to_numpy()]
+    return claims.set_column(at, claims.schema.field(at), pa.array(chunk, pa.int32()))
 
 
 def _open(files: list[Path]) -> tuple[Graph, ChunkTable | None]:

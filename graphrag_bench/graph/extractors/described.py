@@ -151,8 +151,8 @@ async def extract(
         found = FoundRecords(description_chars)
         found.add(reply.data)
         turns.append(Message("assistant", _said(reply)))
-        for number in range(gleaning):
-            if _asked_before(reflect, number):
+        for done in range(gleaning):
+            if _asked_before(reflect, done):
                 aside = await ask([*turns, Message("user", missed)], _VERDICT_TOKENS, "reflection", missed_schema())
                 if aside.failure is not None or aside.data["missing"] == "no":
                     break
@@ -168,9 +168,14 @@ async def extract(
         made: list[ClaimRecord] = []
         if claims and names:
             left = model.window - claim_tokens - prompt_tokens([*about, claims_turn("", names)], model.count)
-            asked = claims_turn(cut_to_window(text, left, model.count), names)
+            shown = cut_to_window(text, left, model.count)
+            if shown != text and number not in cut:
+                cut.append(number)
             reply = await ask(
-                [*about, asked], claim_tokens, "claims", claims_schema(names, max_claims, description_chars)
+                [*about, claims_turn(shown, names)],
+                claim_tokens,
+                "claims",
+                claims_schema(names, max_claims, description_chars),
             )
             rows = [] if reply.failure is not None else [claim_of(row) for row in reply.data["claims"]]
             made = [claim for claim in dict.fromkeys(rows) if claim.description]

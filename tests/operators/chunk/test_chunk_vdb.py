@@ -76,3 +76,14 @@ def test_no_questions_and_no_chunks():
     assert len(vdb(questions([]), index(["the mill"]))) == 0
     none = ChunkVectors(embedder.embed([]), embedder)
     assert [row.ids.tolist() for row in vdb(questions(["the mill"]), none)] == [[]]
+
+
+def test_without_a_k_every_chunk_is_ranked():
+    said, asked = scene(3)
+    vectors = index(said)
+    everything = vdb(questions(asked), vectors, top_k=None)
+    assert [len(row.ids) for row in everything] == [len(said)] * len(asked)
+    assert [row.ids.tolist() for row in everything] == [
+        row.ids.tolist() for row in vdb(questions(asked), vectors, top_k=10**6)
+    ]
+    assert everything.top(2).row(0).ids.tolist() == vdb(questions(asked), vectors, top_k=2).row(0).ids.tolist()

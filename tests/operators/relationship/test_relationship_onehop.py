@@ -13,23 +13,25 @@ from operators.relationship.onehop import onehop
     seed=st.integers(0, 10**6),
     kinds=st.sampled_from([("fact",), ("fact", "synonym")]),
     rank=st.sampled_from(["degree", "score", "weight"]),
+    ends=st.sampled_from(["either", "both", "source"]),
     top_k=st.sampled_from([None, 1, 3, 50]),
 )
-def test_equals_networkx(small, seed, kinds, rank, top_k):
+def test_equals_networkx(small, seed, kinds, rank, ends, top_k):
     graph = small.random_graph(seed)
     rows = small.random_rows(seed, graph.n_nodes)
-    found = onehop(graph, Nodes.of_rows(rows), kinds=kinds, rank=rank, top_k=top_k)
+    found = onehop(graph, Nodes.of_rows(rows), kinds=kinds, rank=rank, ends=ends, top_k=top_k)
     table = {n: e for n, e in enumerate(graph.relationships.to_pylist()) if e["kind"] in kinds}
     simple = nx.Graph((e["source"], e["target"]) for e in table.values() if e["source"] != e["target"])
     degree = {n: simple.degree(n) if n in simple else 0 for n in range(graph.n_nodes)}
     for row, seeds in zip(found, map(small.naive, rows), strict=True):
         keys = {}
         for number, edge in table.items():
-            ends = edge["source"], edge["target"]
-            if seeds.keys() & set(ends):
+            two = edge["source"], edge["target"]
+            inside = [end in seeds for end in two]
+            if {"either": any(inside), "both": all(inside), "source": inside[0]}[ends]:
                 keys[number] = {
-                    "degree": (-degree[ends[0]] - degree[ends[1]], -edge["weight"]),
-                    "score": -max(seeds[end] for end in ends if end in seeds),
+                    "degree": (-degree[two[0]] - degree[two[1]], -edge["weight"]),
+                    "score": -max(seeds[end] for end in two if end in seeds),
                     "weight": -edge["weight"],
                 }[rank]
         wanted = sorted(keys, key=lambda n: (keys[n], n))[:top_k]
@@ -48,3 +50,18 @@ def test_degree_first_then_weight_then_id(small):
     found = onehop(graph, Nodes.of_rows([([0, 1], [1.0, 0.5])])).row(0)
     assert found.ids.tolist() == [1, 0, 3, 2]
     assert found.scores.tolist() == [4 + 1 / 3, 4.0, 3 + 1 / 3, 3.0]
+
+
+def test_which_ends_must_be_given(small):
+    """A loop has both ends where it has one; of parallel relationships each is judged by itself."""
+    joined = [(0, 1), (1, 0), (0, 2), (2, 1), (0, 0), (2, 3)]
+    graph = small.graph_of(4, [(source, target, "fact", 1.0) for source, target in joined])
+    given_nodes = Nodes.of_rows([([0, 1], [1.0, 0.5]), ([1], [1.0]), ([], [])])
+
+    def found(ends, top_k=None):
+        return [sorted(row.ids.tolist()) for row in onehop(graph, given_nodes, ends=ends, top_k=top_k)]
+
+    assert found("either") == [[0, 1, 2, 3, 4], [0, 1, 3], []]
+    assert found("both") == [[0, 1, 4], [], []]
+    assert found("source") == [[0, 1, 2, 4], [1], []]
+    assert [len(row) for row in found("both", 2)] == [2, 0, 0], "what is not taken must not use up top_k"
