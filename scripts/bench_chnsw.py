@@ -144,14 +144,21 @@ def run(kind: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def warnings(found: dict[str, Any]) -> list[str]:
-    return [
-        f"{pair} is {ratio:.2f} times as fast at the same ef {ef} ({clock}, {threads} threads): the comparison looks wrong"
-        for threads, part in found["threads"].items()
-        for pair, entry in part["ratios"].items()
-        for clock in CLOCKS
-        for ef, ratio in entry[clock]["same_ef"].items()
-        if ratio > SUSPICIOUS
-    ]
+    """Say, once a pair, where a contestant is suspiciously faster at the same ef, and what the distances explain of it."""
+    said = []
+    counted = found["distances_per_query"]
+    for threads, part in found["threads"].items():
+        for pair, entry in part["ratios"].items():
+            ef, ratio = max(entry["cpu"]["same_ef"].items(), key=lambda item: item[1])
+            if ratio <= SUSPICIOUS:
+                continue
+            ours, theirs = (counted.get(name, {}).get(int(ef)) for name in pair.split("/"))
+            saved = f"{theirs / ours:.1f} times the distances" if ours and theirs else "no count of its distances"
+            said.append(
+                f"{pair} is up to {ratio:.2f} times as fast at the same ef (CPU, {threads} threads, ef {ef}), where "
+                f"{pair.split('/')[1]} has {saved}: look whether that explains it"
+            )
+    return said
 
 
 def table(kind: str, found: dict[str, Any]) -> str:
