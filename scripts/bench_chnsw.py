@@ -149,7 +149,7 @@ def warnings(found: dict[str, Any]) -> list[str]:
     counted = found["distances_per_query"]
     for threads, part in found["threads"].items():
         for pair, entry in part["ratios"].items():
-            ef, ratio = max(entry["cpu"]["same_ef"].items(), key=lambda item: item[1])
+            ef, ratio = max(entry["cpu"]["same_ef"].items(), key=lambda item: item[1], default=(0, 0.0))
             if ratio <= SUSPICIOUS:
                 continue
             ours, theirs = (counted.get(name, {}).get(int(ef)) for name in pair.split("/"))
