@@ -22,6 +22,7 @@ from graphrag_bench.llm.base import ChatModel
 from graphrag_bench.llm.cache import TRANSIENT
 from graphrag_bench.pipeline.clustering import PARTS, bound_parts, parts_of, writes_reports
 from graphrag_bench.pipeline.floors import failed_calls, hold_floor
+from graphrag_bench.pipeline.lending import lent
 from graphrag_bench.progress import Progress
 from graphrag_bench.registry import REGISTRY, Component
 from graphrag_bench.store.artifacts import Artifact, Spec, Store, digest
@@ -369,7 +370,7 @@ class Stages:
             lend[ChatModel] = self._model() if asks(component, self.config[group]) else None
         if GivenOpenIE in ports:
             lend[GivenOpenIE] = self.given_triples()
-        arguments = _lent(component, lend)
+        arguments = lent(component, lend)
         if inspect.iscoroutinefunction(component.call):
             return await component.call(**arguments, **settings)
         return await asyncio.to_thread(component.call, **arguments, **settings)
@@ -394,13 +395,3 @@ class Stages:
             self.progress.finish(name, "built" if artifact.built else "in the store")
             self.artifacts[name] = artifact
         return artifact
-
-
-def _lent(component: Component, lend: Mapping[Any, Any]) -> dict[str, Any]:
-    missing = [port for port in component.ports if port.annotation not in lend]
-    if missing:
-        raise UserError(
-            f"{component.kind} {component.name} ({component.where}) takes {missing[0].name} of a type nobody lends here.",
-            f"It can take {', '.join(getattr(t, '__name__', str(t)) for t in lend)}.",
-        )
-    return {port.name: lend[port.annotation] for port in component.ports}
